@@ -42,11 +42,11 @@ class PackageIndex:
             f"{info}/METADATA": "\n".join([*lines, *(f"Requires-Dist: {require}" for require in requires)]) + "\n",
             f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
         }
-        record = [f"{each},sha256={_digest(text)},{len(text)}" for each, text in files.items()]
+        record = [f"{member},sha256={_digest(text)},{len(text)}" for member, text in files.items()]
         path = self.folder / f"{name}.whl"
         with zipfile.ZipFile(path, "w") as wheel:
-            for each, inside in files.items():
-                wheel.writestr(each, inside)
+            for member, inside in files.items():
+                wheel.writestr(member, inside)
             wheel.writestr(f"{info}/RECORD", "\n".join([*record, f"{info}/RECORD,,"]) + "\n")
         self.uploads[path.name] = uploaded
         return path

@@ -25,9 +25,9 @@ def requirement_of(folder: Path, name: str = "test", python: str = "3.11") -> Re
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory):
+def prepared(tmp_path_factory):
     """The cache folder and the requirement of an environment with nothing in it."""
-    folder = tmp_path_factory.mktemp("made")
+    folder = tmp_path_factory.mktemp("prepared")
     requirement = requirement_of(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARNESS_CACHE_DIR", str(folder / "cache"))
@@ -36,12 +36,12 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture
-def local(made, monkeypatch):
+def local(prepared, monkeypatch):
     """A backend that has that environment."""
-    monkeypatch.setenv("HARNESS_CACHE_DIR", str(made[0]))
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(prepared[0]))
     return LocalBackend(ROOT, "test-run")
 
 
 @pytest.fixture
-def requirement(made):
-    return made[1]
+def requirement(prepared):
+    return prepared[1]

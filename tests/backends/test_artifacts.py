@@ -50,9 +50,9 @@ def test_links_pipes_and_sockets_are_refused(tmp_path):
     (folder / "file").symlink_to(secret / "key")
     (folder / "folder").symlink_to(secret)
     os.mkfifo(folder / "pipe")
-    found = from_folder(folder)
-    assert found.files == {}
-    assert found.refused == ["file: not a regular file", "folder: not a regular file", "pipe: not a regular file"]
+    contents = from_folder(folder)
+    assert contents.files == {}
+    assert contents.refused == ["file: not a regular file", "folder: not a regular file", "pipe: not a regular file"]
 
 
 def test_what_is_over_the_limits_is_not_read(tmp_path):
@@ -64,9 +64,9 @@ def test_what_is_over_the_limits_is_not_read(tmp_path):
         assert list(from_folder(tmp_path).files) == ["0", "1", "2"]
     with (tmp_path / "0").open("wb") as sparse:
         sparse.truncate(2**40)
-    found = from_folder(tmp_path)
-    assert found.files == {}
-    assert "64 MiB" in found.refused[0]
+    contents = from_folder(tmp_path)
+    assert contents.files == {}
+    assert "64 MiB" in contents.refused[0]
 
 
 def test_two_names_that_become_one_stay_two(tmp_path):
@@ -104,11 +104,11 @@ def test_what_lies_too_deep_is_not_entered_and_named(tmp_path):
     deep.mkdir(parents=True)
     (deep / "data").write_bytes(b"1")
     (deep.parent.parent / "data").write_bytes(b"2")
-    found = from_folder(tmp_path)
-    assert found.files == {"a/b/c/d/e/f/g/data": b"2"}
-    assert found.refused == ["a/b/c/d/e/f/g/h: deeper than 8 folders"]
+    contents = from_folder(tmp_path)
+    assert contents.files == {"a/b/c/d/e/f/g/data": b"2"}
+    assert contents.refused == ["a/b/c/d/e/f/g/h: deeper than 8 folders"]
     inner = read_archive([pack({"artifacts/a/b/c/d/e/f/g/h/data": b"1", "artifacts/a/b/c/d/e/f/g/data": b"2"})])
-    assert inner.files == found.files
+    assert inner.files == contents.files
     assert inner.refused == ["a/b/c/d/e/f/g/h/data: deeper than 8 folders"]
 
 
@@ -147,9 +147,9 @@ def test_what_became_a_link_is_not_followed(tmp_path):
         (folder / "inner").symlink_to(secret)
 
     with changed_when_opened("file", swap):
-        found = from_folder(folder)
-    assert found.files == {}
-    assert found.refused == ["file: Too many levels of symbolic links", "inner: not a regular file"]
+        contents = from_folder(folder)
+    assert contents.files == {}
+    assert contents.refused == ["file: Too many levels of symbolic links", "inner: not a regular file"]
 
     (folder / "inner").unlink()
     (folder / "inner").mkdir()
@@ -163,23 +163,23 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path):
         patch.object(artifacts, "BYTES_LIMIT", 35),
         changed_when_opened("a", lambda: (tmp_path / "a").write_bytes(b"x" * 36)),
     ):
-        found = from_folder(tmp_path)
-    assert (found.files, found.refused) == ({}, ["a: it grew while it was read"])
+        contents = from_folder(tmp_path)
+    assert (contents.files, contents.refused) == ({}, ["a: it grew while it was read"])
 
 
 def test_one_name_in_two_folders_stays_two_files():
-    found = read_archive([pack({"artifacts/x/data.txt": b"1", "artifacts/y/data.txt": b"2"})])
-    assert found.files == {"x/data.txt": b"1", "y/data.txt": b"2"}
+    contents = read_archive([pack({"artifacts/x/data.txt": b"1", "artifacts/y/data.txt": b"2"})])
+    assert contents.files == {"x/data.txt": b"1", "y/data.txt": b"2"}
 
 
 @given(st.lists(st.sampled_from(["a b", "a?b", "a b/c", "a?b/c", "a?b/c/d", "a b/c/d", "..", "x/../a b"]), max_size=6))
 def test_whatever_names_become_no_file_is_in_the_place_of_another_ones_folder(names):
-    found = Artifacts()
+    contents = Artifacts()
     for name in names:
-        found.add(name, b"")
-    assert len(found.files) == len(names)
-    folders = {str(parent) for name in found.files for parent in PurePosixPath(name).parents}
-    assert not folders & found.files.keys()
+        contents.add(name, b"")
+    assert len(contents.files) == len(names)
+    folders = {str(parent) for name in contents.files for parent in PurePosixPath(name).parents}
+    assert not folders & contents.files.keys()
 
 
 @given(st.text())
@@ -202,9 +202,9 @@ def test_links_and_devices_are_refused():
             entry = tarfile.TarInfo(f"artifacts/{name}")
             entry.type, entry.linkname = kind, "/etc/passwd"
             tar.addfile(entry)
-    found = read_archive([buffer.getvalue()])
-    assert found.files == {}
-    assert [line.split(":")[0] for line in found.refused] == ["link", "hard", "device"]
+    contents = read_archive([buffer.getvalue()])
+    assert contents.files == {}
+    assert [line.split(":")[0] for line in contents.refused] == ["link", "hard", "device"]
 
 
 def test_a_hostile_name_stays_inside():

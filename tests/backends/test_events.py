@@ -1,8 +1,7 @@
 import json
 from itertools import pairwise
 
-import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.backends.events import LINE_LIMIT, NAME_LIMIT, NAMED_LIMITS, RESOURCES, TOTAL_LIMIT, Events
@@ -63,98 +62,86 @@ def test_every_event_is_taken():
     assert events.status is Status.OK
 
 
-@pytest.mark.parametrize(
-    ("bad", "why"),
-    [
-        (b"hello\n", "a line is not JSON: hello"),
-        (b"\n", "not JSON"),
-        (b"\xff\n", r"not JSON: \xff"),
-        (b"\x1b[31mred\n", r"not JSON: \x1b[31mred"),
-        (b"[1]\n", "isn't an event"),
-        (b"{}\n", "isn't an event"),
-        (b'{"event": 3}\n', "isn't an event"),
-        (b'{"event": "observation", "name": "x", "value": NaN}\n', "not JSON"),
-        (b'{"event": "observation", "name": "x", "value": 1e999}\n', "not JSON"),
-        (b"[" * 100_000 + b"\n", "not JSON"),
-        (b'{"event": "x", "value": ' + b"[" * 40 + b"]" * 40 + b"}\n", "nested deeper"),
-        (line(event="samples", samples=[{"seconds": 0, "steps": 1}]), "isn't positive"),
-        (line(event="samples", samples=[{"seconds": -0.1, "steps": 1}]), "isn't positive"),
-        (line(event="samples", samples=[{"seconds": 0.1, "steps": 0}]), "steps is not a positive"),
-        *[
-            (line(event="samples", samples=[{"seconds": seconds, "steps": 1}]), "seconds")
-            for seconds in (1e200, 1e299, 1e-300, 5e-324, "nan")
-        ],
-        (line(event="samples", samples=[{"seconds": 1, "steps": 10**60}]), "steps is not a positive"),
-        (line(event="samples", samples=[{"seconds": 1, "steps": 1, "cpu_seconds": 5e-324}]), "too close to zero"),
-        (line(event="phase", name="x", seconds=1e200), "seconds is not"),
-        (line(event="phase", name="x", seconds=5e-324), "too close to zero"),
-        *[
-            (line(event="observation", name="n", value=value), "a number is not within ±1.00·10¹⁰⁰")
-            for value in (10**400, -(10**400), 1e200, [{"a": [1e200]}])
-        ],
-        (line(event="fingerprint", values={"parameters": 10**400}), "a number is not within ±1.00·10¹⁰⁰"),
-        (line(event="samples", samples=[{"seconds": 0.1, "steps": 1.5}]), "steps is not a positive"),
-        (line(event="samples", samples=[{"seconds": True, "steps": 1}]), "seconds is not a valid number"),
-        (line(event="samples", samples={"seconds": 1}), "not a list of objects"),
-        (line(event="samples", samples=[], calls_per_sample="many"), "calls_per_sample"),
-        *[
-            (line(event="memory", points=points), "points are not pairs of whole numbers")
-            for points in (
-                None,
-                3,
-                [3],
-                [[1]],
-                [[1, 2, 3]],
-                [[0, 1.5]],
-                [[0, -1]],
-                [[True, 1]],
-                [["0", 1]],
-                [[0, 2**63]],
-            )
-        ],
-        (line(event="pins", packages={"numpy": 1}), "numpy is not text"),
-        (line(event="phase", name="x", seconds=-1), "seconds is negative"),
-        (line(event="phase", name="x", seconds=1, cpu_seconds=-0.5), "cpu_seconds is negative"),
-        (line(event="phase", name="x", seconds=1, cpu_seconds="1"), "cpu_seconds is not a valid number"),
-        (line(event="phase", name="x", seconds=1, cpu_seconds=True), "cpu_seconds is not a valid number"),
-        (b'{"event": "phase", "name": "x", "seconds": 1, "cpu_seconds": 1e999}\n', "not JSON"),
-        *[(line(event="resources", **{key: -1}), f"{key} is negative") for key in RESOURCES],
-        (line(event="resources", steady_all_cpus="two"), "steady_all_cpus is not a valid number"),
-        (line(event="resources", load_before=10**301), "load_before is not a valid number"),
-        (line(event="fingerprint", values=[1]), "not an object"),
-        (line(event="gpus", gpus={"name": "x"}), "gpus is not a list of objects"),
-        (line(event="gpus", gpus=[{"capability": "8.0"}]), "name is not text"),
-        (line(event="gpus", gpus=[{"name": "x", "capability": 8.0}]), "capability is not text"),
-        (
-            line(event="gpus", gpus=[{"name": "x", "capability": "8"}]),
-            "capability must be a compute capability such as 8.0",
-        ),
-        (line(event="gpus", gpus=[{"name": "x", "capability": "8.0", "pci": 1}]), "pci is not text"),
-        (line(event="hello", time="now"), "time is not a valid number"),
-        (line(event="end", status="splendid"), "unknown status"),
-        (line(event="end", status=["ok"]), "unknown status"),
-        (b"x" * (LINE_LIMIT + 1), "longer than 1 MiB: xxx"),
-    ],
-)
-def test_a_line_that_is_no_event_is_the_error_and_the_last_that_is_read(bad, why):
-    events = read(WELL_FORMED[1], bad, WELL_FORMED[-1])
-    assert why in events.error
-    assert len(events.error) < 300
-    assert events.error.isprintable()
-    assert events.pins == {"numpy": "1.16.4"}
-    assert events.status is None
+def samples(**changes):
+    """Return an event with one sample."""
+    return line(event="samples", samples=[{"seconds": 1, "steps": 1, **changes}])
+
+
+def phase(**changes):
+    return line(event="phase", **{"name": "x", "seconds": 1, **changes})
+
+
+def gpu(**changes):
+    return line(event="gpus", gpus=[{"name": "x", "capability": "8.0", **changes}])
+
+
+BAD = [
+    b"hello\n",
+    b"\n",
+    b"\xff\n",
+    b"\x1b[31mred\n",
+    b"[1]\n",
+    b"{}\n",
+    b'{"event": 3}\n',
+    b'{"event": "observation", "name": "x", "value": NaN}\n',
+    b'{"event": "observation", "name": "x", "value": 1e999}\n',
+    b"[" * 100_000 + b"\n",
+    b'{"event": "x", "value": ' + b"[" * 40 + b"]" * 40 + b"}\n",
+    *(samples(seconds=seconds) for seconds in (0, -0.1, 1e200, 1e299, 1e-300, 5e-324, "nan", True)),
+    *(samples(steps=steps) for steps in (0, 10**60, 1.5)),
+    samples(cpu_seconds=5e-324),
+    line(event="samples", samples={"seconds": 1}),
+    line(event="samples", samples=[], calls_per_sample="many"),
+    *(phase(seconds=seconds) for seconds in (1e200, 5e-324, -1)),
+    *(phase(cpu_seconds=seconds) for seconds in (-0.5, "1", True)),
+    b'{"event": "phase", "name": "x", "seconds": 1, "cpu_seconds": 1e999}\n',
+    *(line(event="observation", name="n", value=value) for value in (10**400, -(10**400), 1e200, [{"a": [1e200]}])),
+    line(event="fingerprint", values={"parameters": 10**400}),
+    line(event="fingerprint", values=[1]),
+    *(
+        line(event="memory", points=points)
+        for points in (None, 3, [3], [[1]], [[1, 2, 3]], [[0, 1.5]], [[0, -1]], [[True, 1]], [["0", 1]], [[0, 2**63]])
+    ),
+    line(event="pins", packages={"numpy": 1}),
+    line(event="resources", cpu_seconds=-1),
+    line(event="resources", steady_all_cpus="two"),
+    line(event="resources", load_before=10**301),
+    line(event="gpus", gpus={"name": "x"}),
+    line(event="gpus", gpus=[{"capability": "8.0"}]),
+    *(gpu(capability=capability) for capability in (8.0, "8")),
+    gpu(pci=1),
+    line(event="hello", time="now"),
+    line(event="end", status="splendid"),
+    line(event="end", status=["ok"]),
+    b"x" * (LINE_LIMIT + 1),
+]
+
+
+def test_a_line_that_is_no_event_is_the_error_and_the_last_that_is_read(snapshot):
+    errors = []
+    for bad in BAD:
+        events = read(WELL_FORMED[1], bad, WELL_FORMED[-1])
+        assert events.error, bad[:100]
+        assert len(events.error) < 300
+        assert events.error.isprintable()
+        assert events.pins == {"numpy": "1.16.4"}
+        assert events.status is None
+        errors.append(events.error[:150])
+    assert errors == snapshot
+    for key in RESOURCES:
+        assert f"{key} is negative" in read(line(event="resources", **{key: -1})).error
 
 
 def test_what_the_worker_cannot_know_it_leaves_out():
-    known = dict.fromkeys(RESOURCES, 0.5)
-    assert read(line(event="resources", **known)).resources == known
+    values = dict.fromkeys(RESOURCES, 0.5)
+    assert read(line(event="resources", **values)).resources == values
     assert read(line(event="resources", load_before=None, wall_seconds=2)).resources == {"wall_seconds": 2.0}
     assert read(line(event="phase", name="x", seconds=1, cpu_seconds=None)).phases_cpu == {}
 
 
 def test_what_the_driver_does_not_tell_of_a_gpu_is_empty():
-    told = [{"name": "x" * 1000 + "\x1b", "capability": "12.0"}, {"name": "y", "capability": "7.5", "pci": "no"}]
-    long, short = read(line(event="gpus", gpus=told)).gpus
+    gpus = [{"name": "x" * 1000 + "\x1b", "capability": "12.0"}, {"name": "y", "capability": "7.5", "pci": "no"}]
+    long, short = read(line(event="gpus", gpus=gpus)).gpus
     assert (len(long.name), long.capability, long.pci) == (100, (12, 0), "")
     assert short == UsedGpu("y", (7, 5))
 
@@ -162,10 +149,10 @@ def test_what_the_driver_does_not_tell_of_a_gpu_is_empty():
 def test_a_flood_of_events_ends_at_the_limit():
     flood = line(event="?", padding="x" * 1000) * 1000
     events = Events()
-    fed = 0
+    size = 0
     while not events.feed(flood):
-        fed += len(flood)
-    assert fed <= TOTAL_LIMIT
+        size += len(flood)
+    assert size <= TOTAL_LIMIT
     assert "more than 16 MiB" in events.error
 
 
@@ -199,27 +186,43 @@ def test_turns_are_taken_when_they_are_asked_for():
     assert "a turn that wasn't requested" in events.error
 
 
-@pytest.mark.parametrize("early", [line(event="pins", packages={}), b"{", turn(1.0)])
-def test_what_is_said_before_it_was_asked_for_is_no_event(early):
-    events = Events(takes_turns=True)
-    events.feed(turn())
-    events.feed(early)
-    events.ask("turn")
-    assert "it wrote a line while it waited for an answer: {" in events.error
+def test_what_is_said_before_it_was_asked_for_is_no_event():
+    for early in (line(event="pins", packages={}), b"{", turn(1.0)):
+        events = Events(takes_turns=True)
+        events.feed(turn())
+        events.feed(early)
+        events.ask("turn")
+        assert "it wrote a line while it waited for an answer: {" in events.error
+        assert not events.is_waiting
+
+
+def fail_in_turns(word, *chunks, takes_turns=True):
+    """Return the error of a launch that gets this word after its first line, and then writes the other lines."""
+    events = Events(takes_turns=takes_turns)
+    first, *others = chunks
+    events.feed(first)
+    if word:
+        events.ask(word)
+    for chunk in others:
+        events.feed(chunk)
     assert not events.is_waiting
+    return events.error
 
 
-@pytest.mark.parametrize("word", ["turn", "alone 3"])
-def test_a_turn_with_other_samples_than_were_asked_for_is_no_event(word):
-    events = Events(takes_turns=True)
-    events.feed(turn())
-    events.ask(word)
-    events.feed(turn(1.0, 2.0))
-    assert "of this turn" in events.error
-
-
-def samples():
-    return line(event="samples", samples=[{"seconds": 1.0, "steps": 1}])
+def test_turns_and_samples_that_were_not_asked_for_are_errors(snapshot):
+    ready = line(event="ready")
+    errors = {
+        "other samples than of one turn": fail_in_turns("turn", turn(), turn(1.0, 2.0)),
+        "other samples than of three alone": fail_in_turns("alone 3", turn(), turn(1.0, 2.0)),
+        "samples before a turn": fail_in_turns("", samples() + turn()),
+        "samples that no turn has": fail_in_turns("end", turn(), samples()),
+        "turns without turns": fail_in_turns("", turn(), takes_turns=False),
+        "ready twice": fail_in_turns("measure", ready, ready),
+        "ready after a turn": fail_in_turns("turn", turn(), ready),
+        "ready after samples": fail_in_turns("", samples(), ready),
+        "ready without turns": fail_in_turns("", b"", ready, takes_turns=False),
+    }
+    assert errors == snapshot
 
 
 def test_a_launch_that_is_to_take_turns_may_measure_without_them():
@@ -228,45 +231,17 @@ def test_a_launch_that_is_to_take_turns_may_measure_without_them():
     assert (events.error, events.samples, events.is_waiting) == ("", [Sample(1.0, 1)], False)
 
 
-def test_a_launch_takes_turns_or_it_does_not():
-    events = Events(takes_turns=True)
-    events.feed(samples() + turn())
-    assert "a line has samples before the first turn" in events.error
-    events = Events(takes_turns=True)
-    events.feed(turn())
-    events.ask("end")
-    events.feed(samples())
-    assert "a line has samples that aren't from a turn" in events.error
-
-
 def test_a_launch_may_wait_before_it_measures_in_turns_or_without():
-    for told, asked in ((turn(), ["turn"]), (samples(), [])):
+    for chunk, words in ((turn(), ["turn"]), (samples(), [])):
         events = Events(takes_turns=True)
         assert events.feed(line(event="ready"))
         events.ask("measure")
-        assert events.feed(told) == bool(asked)
-        for word in asked:
+        assert events.feed(chunk) == bool(words)
+        for word in words:
             events.ask(word)
             assert events.feed(turn(1.0))
-        assert events.samples == [Sample(1.0, 1, 0.5 if asked else None)]
+        assert events.samples == [Sample(1.0, 1, 0.5 if words else None)]
         assert not events.error
-
-
-@pytest.mark.parametrize(
-    ("said", "word"), [(line(event="ready"), "measure"), (turn(), "turn"), (samples(), ""), (b"", "")]
-)
-def test_a_launch_waits_once_and_before_it_measures(said, word):
-    events = Events(takes_turns=bool(said))
-    events.feed(said)
-    if word:
-        events.ask(word)
-    events.feed(line(event="ready"))
-    assert "without interleaving" in events.error
-    assert not events.is_waiting
-
-
-def test_a_launch_without_turns_has_none():
-    assert "a turn that wasn't requested" in read(turn()).error
 
 
 def test_a_line_without_its_end_is_torn():
@@ -287,9 +262,10 @@ some_events = st.builds(
     ),
     st.dictionaries(keys, values),
 )
-streams = st.lists(some_events | st.sampled_from(WELL_FORMED) | st.binary(max_size=40)).map(b"\n".join)
+streams = st.lists(some_events | st.sampled_from(WELL_FORMED) | st.binary(max_size=40), max_size=8).map(b"\n".join)
 
 
+@settings(max_examples=30)
 @given(streams, st.lists(st.integers(0, 2000)))
 def test_however_the_bytes_are_cut_the_outcome_is_the_same(stream, cuts):
     places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
@@ -297,6 +273,7 @@ def test_however_the_bytes_are_cut_the_outcome_is_the_same(stream, cuts):
     assert state(read(*chunks)) == state(read(stream)) == state(read(*(bytes([byte]) for byte in stream)))
 
 
+@settings(max_examples=30)
 @given(streams)
 def test_what_was_read_can_be_stored(stream):
     events = read(stream)
@@ -313,15 +290,12 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("kind", NAMED_LIMITS)
-def test_a_launch_names_so_many_things_and_no_more(kind):
-    events = read(*(NAMED[kind](f"name {i}") for i in range(NAMED_LIMITS[kind])), NAMED[kind]("name 0"))
-    assert not events.error
-    events.feed(NAMED[kind]("one more"))
-    assert f"there are more than {NAMED_LIMITS[kind]:,} {kind}" in events.error
-
-
-@pytest.mark.parametrize("kind", NAMED_LIMITS)
-def test_a_name_is_so_long_and_no_longer(kind):
-    assert not read(NAMED[kind]("n" * NAME_LIMIT)).error
-    assert "a name is longer than 200 characters" in read(NAMED[kind]("n" * (NAME_LIMIT + 1))).error
+def test_a_launch_names_so_many_things_by_so_long_names_and_no_more():
+    for kind, limit in NAMED_LIMITS.items():
+        make = NAMED[kind]
+        events = read(*(make(f"name {i}") for i in range(limit)), make("name 0"))
+        assert not events.error
+        events.feed(make("one more"))
+        assert f"{limit:,} {kind}" in events.error
+        assert not read(make("n" * NAME_LIMIT)).error
+        assert "200 characters" in read(make("n" * (NAME_LIMIT + 1))).error

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,9 +21,9 @@ BETWEEN = st.binary(max_size=40).filter(lambda data: MAGIC[:1] not in data)
 
 @given(MODULES, st.integers(0, 300), st.sampled_from([64, 80, 128]), BETWEEN)
 def test_what_was_written_is_read(written: list[list[str]], size: int, header: int, between: bytes) -> None:
-    made = [fat_binary(*code, size=size, header=header) for code in written]
-    read = list(find_modules(between + between.join(made) + between))
-    assert read == [Module(tuple(code), len(one)) for code, one in zip(written, made, strict=True)]
+    binaries = [fat_binary(*code, size=size, header=header) for code in written]
+    modules = list(find_modules(between + between.join(binaries) + between))
+    assert modules == [Module(tuple(code), len(data)) for code, data in zip(written, binaries, strict=True)]
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300))
@@ -36,8 +35,8 @@ def test_nothing_is_read_of_what_is_no_fat_binary(before: bytes, after: bytes) -
 
 @given(MODULES.filter(bool), st.data())
 def test_a_file_that_was_cut_off_has_whole_modules_only(written: list[list[str]], data: st.DataObject) -> None:
-    whole = library(written)
-    cut = whole[: data.draw(st.integers(0, len(whole)))]
+    complete = library(written)
+    cut = complete[: data.draw(st.integers(0, len(complete)))]
     read = [module.code for module in find_modules(cut) if module]
     assert read == [tuple(code) for code in written][: len(read)]
 
@@ -51,42 +50,36 @@ def test_a_byte_that_changed_breaks_nothing(written: list[list[str]], data: st.D
         assert module is None or module.size <= len(broken)
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
+def test_what_only_begins_like_one_is_counted_and_not_believed(tmp_path: Path) -> None:
+    file = tmp_path / "library.so"
+    for broken in (
         wrapped(entry("sm_80")[:-1]),  # shorter than its entry says
         wrapped(entry("sm_80") + b"rest"),
         wrapped(entry("sm_80", header=8)),  # a header too short to have an architecture
         wrapped(b""),
         fat_binary("sm_80")[:-1],  # the file ends first
-    ],
-)
-def test_what_only_begins_like_one_is_counted_and_not_believed(broken: bytes, tmp_path: Path) -> None:
-    assert [*find_modules(broken)] == [None]
-    file = tmp_path / "library.so"
-    file.write_bytes(fat_binary("sm_70") + broken)
-    assert summarize_file(file) == {"modules": [[1, 144, ["sm_70"]]], "unread": 1}
+    ):
+        assert [*find_modules(broken)] == [None], broken
+        file.write_bytes(fat_binary("sm_70") + broken)
+        assert summarize_file(file) == {"modules": [[1, 144, ["sm_70"]]], "unread": 1}
 
 
 def test_an_entry_of_another_kind_is_passed_over() -> None:
     assert [*find_modules(fat_binary("sm_80", "other_80", "ptx_80"))] == [Module(("sm_80", "ptx_80"), 16 + 3 * 128)]
 
 
-@pytest.mark.parametrize(
-    ("code", "read"),
-    [
+def test_the_version_of_ptx_is_told_where_it_stands_alone(tmp_path: Path) -> None:
+    file = tmp_path / "library.so"
+    for code, summary in (
         (["sm_80", "ptx_90:8.5"], ["sm_80", "ptx_90:8.5"]),
         (["sm_80", "ptx_90"], ["sm_80", "ptx_90"]),  # what is no PTX has no version
         (["sm_90", "ptx_90:8.5"], ["sm_90", "ptx_90"]),  # nothing is compiled where there is machine code,
         (["sm_86", "sm_80", "ptx_89:7.8"], ["sm_80", "sm_86", "ptx_89"]),  # or some that runs there
         (["ptx_90:8.5"], ["ptx_90"]),
-    ],
-)
-def test_the_version_of_ptx_is_told_where_it_stands_alone(code: list[str], read: list[str], tmp_path: Path) -> None:
-    file = tmp_path / "library.so"
-    file.write_bytes(fat_binary(*code))
-    ((_, _, found),) = summarize_file(file)["modules"]
-    assert found == read
+    ):
+        file.write_bytes(fat_binary(*code))
+        ((_, _, modules),) = summarize_file(file)["modules"]
+        assert modules == summary
 
 
 #: As LZ4 writes `//////////\n.version 8.5\n.target sm_90a`, by hand: one slash, and nine more by a copy from one back.
@@ -124,9 +117,9 @@ def test_files_and_folders_are_read(tmp_path: Path) -> None:
     (folder / "libtwo.so").symlink_to("libtwo.so.2")
     (folder / "empty.so").touch()
     (folder / "none.so").write_bytes(b"no GPU code")
-    alone = tmp_path / "libalone.so.1"
-    alone.write_bytes(library([["ptx_90"]]))
-    command = [sys.executable, fatbins.__file__, str(tmp_path / "package"), str(alone), str(tmp_path / "absent.so")]
-    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    assert sorted(Path(path).name for path in found) == ["_pywrap.so", "libalone.so.1", "libtwo.so.2"]
-    assert found[str(alone)] == {"modules": [[1, 144, ["ptx_90"]]], "unread": 0}
+    single = tmp_path / "libalone.so.1"
+    single.write_bytes(library([["ptx_90"]]))
+    command = [sys.executable, fatbins.__file__, str(tmp_path / "package"), str(single), str(tmp_path / "absent.so")]
+    files = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert sorted(Path(path).name for path in files) == ["_pywrap.so", "libalone.so.1", "libtwo.so.2"]
+    assert files[str(single)] == {"modules": [[1, 144, ["ptx_90"]]], "unread": 0}

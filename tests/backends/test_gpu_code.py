@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from bench import gpu_code
 from harness.backends.gpu_code import LibraryCode, describe_libraries
 from harness.catalog.environments import load_environments
@@ -25,19 +23,17 @@ def test_machine_code_with_ptx_is_compute_and_alone_it_is_sm() -> None:
     assert describe_libraries({}) == LibraryCode()
 
 
-@pytest.mark.parametrize(
-    ("module", "alone"),
-    [
+def test_where_a_module_has_ptx_for_what_others_have_machine_code_for() -> None:
+    others = [["sm_60", "sm_70", "sm_90", "ptx_90"]] * 3
+    for module, ptx_alone in (
         (["sm_60", "sm_70", "ptx_90:8.5"], "compute_90 of PTX 8.5"),
         (["sm_60", "sm_70", "sm_90", "ptx_90"], ""),
         (["ptx_90"], ""),  # what is linked has its machine code elsewhere
         (["sm_60"], ""),  # a kernel for an old GPU alone: no newer one asks for it
         (["sm_60", "ptx_100:8.6"], ""),  # nothing else has code for that one
-    ],
-)
-def test_where_a_module_has_ptx_for_what_others_have_machine_code_for(module: list[str], alone: str) -> None:
-    others = [["sm_60", "sm_70", "sm_90", "ptx_90"]] * 3
-    assert describe_libraries({TENSORFLOW: others, "/packages/tensorflow/_pywrap.so": [module]}).ptx_alone == alone
+    ):
+        libraries = {TENSORFLOW: others, "/packages/tensorflow/_pywrap.so": [module]}
+        assert describe_libraries(libraries).ptx_alone == ptx_alone, module
 
 
 def test_cudnn_has_what_all_of_its_parts_have_kernels_for_single_gpus_aside() -> None:
@@ -61,29 +57,29 @@ def test_cublas_is_two_libraries() -> None:
     assert describe_libraries(libraries) == LibraryCode(cublas_code="sm_90")
 
 
-KEPT = json.loads(gpu_code.KEPT.read_text())
+STORED = json.loads(gpu_code.KEPT.read_text())
 CATALOG = load_environments(Project(ROOT))
-READ = [name for name, each in CATALOG.items() if (wheels := gpu_code.list_wheels(each)) and KEPT.keys() >= set(wheels)]
+READ = [
+    name
+    for name, environment in CATALOG.items()
+    if (wheels := gpu_code.list_wheels(environment)) and STORED.keys() >= set(wheels)
+]
 
 
-@pytest.mark.parametrize("name", READ)
-def test_the_catalogue_says_what_was_read_in_the_wheels_of_its_locks(name: str) -> None:
-    environment = CATALOG[name]
-    found = describe_libraries(
-        {
-            library: [line.split()[2:] for line in modules]
-            for wheel in gpu_code.list_wheels(environment)
-            for library, modules in KEPT[wheel].items()
-        }
-    )
-    assert (environment.gpu_code, environment.ptx_alone) == (found.gpu_code, found.ptx_alone)
-    # CUDA that is copied from an image is in no wheel
-    assert found.cudnn_code == ("" if environment.cuda_image else environment.cudnn_code)
-    needed = [
-        entry for entry in GpuCode.parse(environment.gpu_code).machine if GpuCode.parse(found.cudnn_code).runs_on(entry)
-    ]
-    assert all(GpuCode.parse(found.cublas_code).runs_on(entry) for entry in needed)
-
-
-def test_all_releases_from_2_5_to_2_21_were_read() -> None:
+def test_the_catalogue_says_what_was_read_in_the_wheels_of_its_locks() -> None:
     assert {f"tf2.{minor}" for minor in range(5, 22)} <= set(READ)
+    for name in READ:
+        environment = CATALOG[name]
+        code = describe_libraries(
+            {
+                library: [line.split()[2:] for line in modules]
+                for wheel in gpu_code.list_wheels(environment)
+                for library, modules in STORED[wheel].items()
+            }
+        )
+        assert (environment.gpu_code, environment.ptx_alone) == (code.gpu_code, code.ptx_alone), name
+        # CUDA that is copied from an image is in no wheel
+        assert code.cudnn_code == ("" if environment.cuda_image else environment.cudnn_code), name
+        cudnn, cublas = GpuCode.parse(code.cudnn_code), GpuCode.parse(code.cublas_code)
+        needed = [entry for entry in GpuCode.parse(environment.gpu_code).machine if cudnn.runs_on(entry)]
+        assert all(cublas.runs_on(entry) for entry in needed), name

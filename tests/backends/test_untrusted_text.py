@@ -21,7 +21,7 @@ def test_a_tail_keeps_the_end_and_counts_the_rest(chunks):
     tail = Tail(limit=100)
     for chunk in chunks:
         tail.feed(chunk)
-    whole = b"".join(chunks)
-    end = escape(whole[-100:].decode("utf-8", "backslashreplace"), keep="\n\t")
-    missing = f"[{len(whole) - 100} bytes before this were not saved]\n" if len(whole) > 100 else ""
+    data = b"".join(chunks)
+    end = escape(data[-100:].decode("utf-8", "backslashreplace"), keep="\n\t")
+    missing = f"[{len(data) - 100} bytes before this were not saved]\n" if len(data) > 100 else ""
     assert tail.text() == missing + end

@@ -4,14 +4,16 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from harness.model.backend import Backend, LaunchHandle
 from harness.model.environment import Device, Requirement
-from harness.model.launch import Job, Limits, Sample, Sampling, Status
+from harness.model.launch import Job, Limits, Outcome, Sample, Sampling, Status
 from harness.model.scenario import Cell
 
 PRELUDE = """
@@ -37,57 +39,26 @@ class Behaviour:
     seconds: float = 60.0
 
 
-BEHAVIOURS = {
-    "ends well": Behaviour("say('end', status='ok')", Status.OK),
-    "raises": Behaviour("raise ValueError('boom')", Status.FAILED, "without reporting an outcome: exit code 1"),
-    "exits": Behaviour("sys.exit(3)", Status.FAILED, "exit code 3"),
-    "exits after the end": Behaviour("say('end', status='ok'); sys.exit(3)", Status.FAILED, "work was finished"),
-    "is killed": Behaviour("os.kill(os.getpid(), signal.SIGKILL)", Status.FAILED, "killed by signal 9 (SIGKILL)"),
-    "crashes": Behaviour("ctypes.string_at(0)", Status.FAILED, "killed by signal 11 (SIGSEGV)"),
-    "says that it failed": Behaviour(
-        "say('end', status='failed', reason='no such op', traceback='Traceback: …')", Status.FAILED, "no such op"
-    ),
-    "is not available": Behaviour(
-        "say('end', status='not available', reason='needs keras<2.4')", Status.NOT_AVAILABLE, "needs keras<2.4"
-    ),
-    "ran on the CPU": Behaviour(
-        "say('end', status='cpu fallback', reason='lists no GPU'); sys.exit(1)", Status.CPU_FALLBACK, "lists no GPU"
-    ),
-    "writes garbage where events go": Behaviour(
-        "os.write(1, b'\\xff\\x00\\x1b[31m\\n'); time.sleep(60)", Status.FAILED, r"not JSON: \xff\x00\x1b[31m"
-    ),
-    "writes megabytes without a line's end": Behaviour(
-        "[os.write(1, b'x' * 2**16) for _ in range(2**20)]", Status.FAILED, "longer than 1 MiB: xxx"
-    ),
-    "writes megabytes of lines": Behaviour(
-        "[say('?', padding='x' * 2**16) for _ in range(2**20)]", Status.FAILED, "more than 16 MiB"
-    ),
-    "prints megabytes": Behaviour(
-        "[os.write(2, b'y' * 2**16) for _ in range(400)]; say('end', status='ok')", Status.OK
-    ),
-    "never ends": Behaviour("while True: pass", Status.TIMEOUT, "still running after 1 s", 1.0),
-    "closes its output and stays": Behaviour(
-        "os.close(1); os.close(2); signal.pause()", Status.TIMEOUT, "still running after 1 s", 1.0
-    ),
-    "stays after the end": Behaviour(
-        "say('end', status='ok'); signal.pause()", Status.TIMEOUT, "its work was finished", 1.0
-    ),
-    "ignores being asked to end": Behaviour(
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass", Status.TIMEOUT, "still running", 1.0
-    ),
-    "leaves a child that holds its output": Behaviour(
-        "os.fork() or (time.sleep(60), os._exit(0)); say('end', status='ok')", Status.OK
-    ),
-}
+WORKERS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
+
+def read_behaviours(kind: str) -> dict[str, Behaviour]:
+    return {name: Behaviour(**{**keys, "status": Status(keys["status"])}) for name, keys in WORKERS[kind].items()}
+
+
+#: What workers do by themselves, and what one does that waits once, and is then told `turn`, and again.
+BEHAVIOURS, IN_TURNS = read_behaviours("behaviours"), read_behaviours("in_turns")
+
+#: One or two of each way to end, which are tried first; the others repeat that.
+SOME_BEHAVIOURS = ("ends well", "raises", "is killed", "is not available", "stays after the end")
 
 #: A worker that takes its turns; its samples count them.
 TAKES_TURNS = """
 say("turn", samples=[])
 turns = 0
-while (told := word()) != "end":
-    turns += told == "turn"
-    say("turn", samples=sample(turns) if told == "turn" else sample(0.5) * int(told.split()[1]))
+while (request := word()) != "end":
+    turns += request == "turn"
+    say("turn", samples=sample(turns) if request == "turn" else sample(0.5) * int(request.split()[1]))
 say("end", status="ok")
 """
 
@@ -109,61 +80,32 @@ child.kill()
     + TAKES_TURNS
 )
 
-#: What a worker does that waits once, and what becomes of its launch when it is then told `turn`, and again.
-IN_TURNS = {
-    "dies while it waits": Behaviour(
-        "say('turn', samples=[]); os.kill(os.getpid(), signal.SIGKILL)", Status.FAILED, "killed by signal 9"
-    ),
-    "dies in its turn": Behaviour("say('turn', samples=[]); word(); sys.exit(3)", Status.FAILED, "exit code 3"),
-    "hangs in its turn": Behaviour(
-        "say('turn', samples=[]); word(); signal.pause()", Status.TIMEOUT, "still running after 1 s", 1.0
-    ),
-    "answers twice": Behaviour(
-        "say('turn', samples=[]); word(); os.write(1, line('turn', samples=sample(1)) * 2); signal.pause()",
-        Status.FAILED,
-        "it wrote a line while it waited for an answer: {",
-    ),
-    "answers unasked": Behaviour(
-        "os.write(1, line('turn', samples=[]) + line('turn', samples=sample(1))); signal.pause()",
-        Status.FAILED,
-        "while it waited",
-    ),
-    "answers with garbage": Behaviour(
-        "say('turn', samples=[]); word(); os.write(1, b'garbage\\n'); signal.pause()", Status.FAILED, "JSON: garbage"
-    ),
-    "answers without its sample": Behaviour(
-        "say('turn', samples=[]); word(); say('turn', samples=[]); signal.pause()",
-        Status.FAILED,
-        "the 1 requested sample",
-    ),
-    "has samples that aren't from a turn": Behaviour(
-        "say('turn', samples=[]); word(); say('samples', name='step', samples=sample(1)); signal.pause()",
-        Status.FAILED,
-        "a line has samples that aren't from a turn",
-    ),
-    "takes turns after its samples": Behaviour(
-        "say('samples', name='step', samples=sample(1)); say('turn', samples=[]); signal.pause()",
-        Status.FAILED,
-        "samples before the first turn",
-    ),
-    "takes no turns": Behaviour("say('samples', name='step', samples=sample(1)); say('end', status='ok')", Status.OK),
-    "ends early": Behaviour("say('turn', samples=[]); word(); say('end', status='ok')", Status.OK),
-    "only observes": Behaviour("say('end', status='ok')", Status.OK),
-}
-
 #: A harness that is killed between turns.
 KILLED = """
 import os, pickle, signal, sys
 kind, root, run, requirement, job = pickle.load(sys.stdin.buffer)
-with kind(root, run).hold(requirement, job) as held:
-    assert held.resume()
+with kind(root, run).hold(requirement, job) as handle:
+    assert handle.resume()
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def in_turns(made: Job) -> Job:
+def check_behaviours(backend: Backend, requirement: Requirement, names: Iterable[str]) -> list[Outcome]:
+    """Whatever workers do, their launches get the status and the error that they should."""
+    outcomes = {
+        name: backend.launch(requirement, job(BEHAVIOURS[name].source, BEHAVIOURS[name].seconds)) for name in names
+    }
+    statuses = {name: outcome.status for name, outcome in outcomes.items()}
+    assert statuses == {name: BEHAVIOURS[name].status for name in outcomes}
+    errors = {name: outcome.error for name, outcome in outcomes.items()}
+    assert {name: error for name, error in errors.items() if BEHAVIOURS[name].error not in error} == {}
+    assert max(len(outcome.stderr) for outcome in outcomes.values()) < 70_000
+    return list(outcomes.values())
+
+
+def in_turns(launch: Job) -> Job:
     """The job, of a launch that takes turns."""
-    return replace(made, sampling=replace(made.sampling, turns=20))
+    return replace(launch, sampling=replace(launch.sampling, turns=20))
 
 
 def check_turns(backend: Backend, requirement: Requirement) -> None:
@@ -173,13 +115,13 @@ def check_turns(backend: Backend, requirement: Requirement) -> None:
         assert first.resume()
         assert second.resume()
         words = [(first, "turn"), (second, "turn"), (second, "turn"), (first, "turn"), (second, "turn")]
-        assert all(each.resume(word) for each, word in words)
-        for each, seconds in ((second, [1.0, 2.0, 3.0]), (first, [1.0, 2.0])):
-            assert each.resume("alone 2")
-            assert each.resume("alone 1")
-            assert not each.resume("end")
-            assert not each.resume("turn")
-            outcome = each.outcome()
+        assert all(handle.resume(word) for handle, word in words)
+        for handle, seconds in ((second, [1.0, 2.0, 3.0]), (first, [1.0, 2.0])):
+            assert handle.resume("alone 2")
+            assert handle.resume("alone 1")
+            assert not handle.resume("end")
+            assert not handle.resume("turn")
+            outcome = handle.outcome()
             assert (outcome.status, outcome.error) == (Status.OK, "")
             assert outcome.samples == tuple(Sample(value, 1, value / 2) for value in seconds)
             assert outcome.alone == (Sample(0.5, 1, 0.25),) * 3
@@ -205,44 +147,44 @@ def check_start(backend: Backend, requirement: Requirement, cpus: Sequence[int])
     """Launches start on these CPUs at the same time, one on each, and all of each is moved to the first."""
     with ExitStack() as stack:
         jobs = [replace(in_turns(job(STARTS)), waits=True, limits=Limits(cpus=(cpu,), seconds=60.0)) for cpu in cpus]
-        held = [stack.enter_context(backend.hold(requirement, entry)) for entry in jobs]
-        for item in held:
-            item.start()
-        assert all(entry.resume() for entry in held)
-        for value in held:
-            value.move(cpus[:1])
-        assert all(entry.resume("measure") for entry in held)
-        assert all(entry.resume("turn") for entry in held)
-        assert not any(entry.resume("end") for entry in held)
-        outcomes = [entry.outcome() for entry in held]
+        handles = [stack.enter_context(backend.hold(requirement, entry)) for entry in jobs]
+        for handle in handles:
+            handle.start()
+        assert all(handle.resume() for handle in handles)
+        for handle in handles:
+            handle.move(cpus[:1])
+        assert all(handle.resume("measure") for handle in handles)
+        assert all(handle.resume("turn") for handle in handles)
+        assert not any(handle.resume("end") for handle in handles)
+        outcomes = [handle.outcome() for handle in handles]
     assert [outcome.error for outcome in outcomes] == [""] * len(cpus)
-    seen = [(outcome.observations["before"], outcome.observations["after"]) for outcome in outcomes]
-    assert seen == [([[cpu]], [[cpus[0]]]) for cpu in cpus]
+    affinities = [(outcome.observations["before"], outcome.observations["after"]) for outcome in outcomes]
+    assert affinities == [([[cpu]], [[cpus[0]]]) for cpu in cpus]
 
 
 def interrupt_the_start(backend: Backend, requirement: Requirement) -> None:
     """What Ctrl-C does while several start, of which one has ended."""
     with ExitStack() as stack:
         jobs = [in_turns(job(source)) for source in ("sys.exit(3)", TAKES_TURNS, "signal.pause()")]
-        held = [stack.enter_context(backend.hold(requirement, entry)) for entry in jobs]
-        for item in held:
-            item.start()
-        assert not held[0].resume()
-        held[0].move([0])
+        handles = [stack.enter_context(backend.hold(requirement, entry)) for entry in jobs]
+        for handle in handles:
+            handle.start()
+        assert not handles[0].resume()
+        handles[0].move([0])
         raise KeyboardInterrupt
 
 
-def interrupt_between_turns(held: LaunchHandle) -> None:
+def interrupt_between_turns(handle: LaunchHandle) -> None:
     """What Ctrl-C does while a launch waits for its turn."""
-    assert held.resume()
+    assert handle.resume()
     raise KeyboardInterrupt
 
 
 def kill_between_turns(backend: Any, requirement: Requirement, source: str) -> None:
     """Have a harness killed that holds a launch of its own."""
-    told = pickle.dumps((type(backend), backend._root, backend._run, requirement, in_turns(job(source))))
-    done = subprocess.run([sys.executable, "-c", KILLED], input=told, check=False)
-    assert done.returncode == -signal.SIGKILL
+    data = pickle.dumps((type(backend), backend._root, backend._run, requirement, in_turns(job(source))))
+    process = subprocess.run([sys.executable, "-c", KILLED], input=data, check=False)
+    assert process.returncode == -signal.SIGKILL
 
 
 def job(source: str, seconds: float = 60.0, memory_bytes: int | None = None, **environ: str) -> Job:

@@ -1,9 +1,11 @@
 import contextlib
 import fcntl
 import hashlib
+import os
 import re
 import secrets
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -25,6 +27,9 @@ from tests.lacking import lacking
 
 ROOT = Path(__file__).parents[2]
 
+#: The image that CPU images are built on, and in how many seconds a registry has to give it.
+BASE, PULL_SECONDS = "python:{}-slim-bookworm", 60
+
 
 @pytest.fixture(scope="session")
 def engine():
@@ -35,17 +40,85 @@ def engine():
         lacking(str(error))
 
 
-@pytest.fixture(scope="module")
-def launched(engine):
-    """Launches a script with these axes in an environment of the catalogue, on a CPU, and returns the outcome."""
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    """Give all skipped tests one location, so that the summary has one line for each reason."""
+    report = yield
+    if report.skipped and isinstance(report.longrepr, tuple):
+        report.longrepr = (lacking.__code__.co_filename, lacking.__code__.co_firstlineno, report.longrepr[2])
+    return report
+
+
+@contextlib.contextmanager
+def locked(path):
+    """Hold a lock between processes during the block."""
+    with path.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory):
+    """Return the folder that is common to all processes of a pytest session."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
+@pytest.fixture(scope="session")
+def need_bases(engine, shared_folder):
+    """Return a function that skips a test if the base image of a Python version is missing. uv needs 3.11."""
+    present = {}
+
+    def need(*versions):
+        for version in ("3.11", *versions):
+            image = BASE.format(version)
+            if image not in present:
+                present[image] = find_or_pull(engine, image, shared_folder)
+            if not present[image]:
+                lacking(f"the engine lacks the image {image}, and could not pull it within {PULL_SECONDS} s")
+
+    return need
+
+
+def find_or_pull(engine, image, folder):
+    """Return whether the engine has an image, after an attempt to pull it. Only one process tries to pull it."""
+    note = folder / f"absent-{hashlib.sha256(image.encode()).hexdigest()}"
+    with locked(folder / "bases.lock"):
+        if not engine.api.images(name=image) and not note.exists():
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                command = ["docker", "pull", "--quiet", image]
+                subprocess.run(command, capture_output=True, timeout=PULL_SECONDS, check=False)
+        is_here = bool(engine.api.images(name=image))
+        if not is_here:
+            note.touch()
+    return is_here
+
+
+@pytest.fixture(scope="session")
+def need_images(need_bases, shared_folder):
+    """Return a function that builds CPU images of the catalog, in one process at a time."""
     project = Folder(ROOT)
     environments = load_environments(project)
+
+    def need(*names):
+        requirements = [load_lock(project, environments[name], Device.CPU) for name in names]
+        need_bases(*(requirement.environment.python for requirement in requirements))
+        with locked(shared_folder / "images.lock"):
+            DockerBackend(ROOT, "test").prepare(requirements, lambda step: None)
+        return requirements
+
+    return need
+
+
+@pytest.fixture(scope="module")
+def launched(need_images):
+    """Launches a script with these axes in an environment of the catalogue, on a CPU, and returns the outcome."""
+    project = Folder(ROOT)
     files = {"keras_step.py": (project.scenarios / "keras_step.py").read_bytes(), **read_kit_files(project)}
     backend = DockerBackend(ROOT, f"test-{secrets.token_hex(8)}")
 
     def launch(name, script, axes, **changes):
-        requirement = load_lock(project, environments[name], Device.CPU)
-        backend.prepare([requirement], lambda step: None)
+        (requirement,) = need_images(name)
         cell = Cell("script", name, Device.CPU, axes)
         options = {"sampling": SHORT, "environ": {}, **changes}
         job = Job(cell, "script.py", {"script.py": script, **files}, limits=Limits(), **options)
@@ -75,9 +148,9 @@ def gpu_project(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def _nvidia(engine, made):
+def _nvidia(engine, built):
     with running(engine) as nvidia:
-        nvidia.load(small(engine, f"harness/{made[1].environment.name}:cpu"))
+        nvidia.load(small(engine, f"harness/{built[1].environment.name}:cpu"))
         yield nvidia
 
 
@@ -94,8 +167,7 @@ def no_gpus(engine):
     folders = [Path(folder) for folder in engine.info.get("CDISpecDirs") or ()]
     if not engine.is_here or not folders:
         lacking("CDI is off in the engine, or it is elsewhere: these tests write a CDI specification of their own")
-    with Path(tempfile.gettempdir(), "harness-tests-cdi.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(Path(tempfile.gettempdir(), "harness-tests-cdi.lock")):
         # a test that was killed leaves its own, and whoever has the lock is alone
         for left in (path for folder in folders for path in folder.glob("harness-*.json")):
             left.unlink()
@@ -126,9 +198,11 @@ class Project:
         return self.requirements[-1]
 
     def _write(self) -> None:
+        environments = [requirement.environment for requirement in self.requirements]
         lines = [
-            f'{{ name = "{e.name}", tensorflow = "0", python = "{e.python}", as_of = "{e.as_of}" }},'
-            for e in (requirement.environment for requirement in self.requirements)
+            f'{{ name = "{environment.name}", tensorflow = "0", python = "{environment.python}", '
+            f'as_of = "{environment.as_of}" }},'
+            for environment in environments
         ]
         listed = "default = [\n" + "\n".join(lines) + "\n  ]"
         text = (ROOT / "docker-bake.hcl").read_text()
@@ -137,8 +211,9 @@ class Project:
 
 
 @pytest.fixture
-def project(tmp_path, engine, monkeypatch):
+def project(tmp_path, engine, need_bases, monkeypatch):
     """An empty project; its images are removed at the end."""
+    need_bases()
     monkeypatch.delenv("REGISTRY", raising=False)
     project = Project(tmp_path)
     yield project
@@ -146,9 +221,10 @@ def project(tmp_path, engine, monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def made(engine, tmp_path_factory):
-    """A project whose one image, of an empty lock, is built."""
-    project = Project(tmp_path_factory.mktemp("made"))
+def built(engine, need_bases, tmp_path_factory):
+    """Build the image of an empty lock, in a project of this process."""
+    need_bases()
+    project = Project(tmp_path_factory.mktemp("built"))
     requirement = project.add(f"test-{secrets.token_hex(4)}", "3.11")
     DockerBackend(project.root, "test").prepare(project.requirements, lambda line: None)
     yield project, requirement
@@ -156,14 +232,14 @@ def made(engine, tmp_path_factory):
 
 
 @pytest.fixture
-def requirement(made):
-    return made[1]
+def requirement(built):
+    return built[1]
 
 
 @pytest.fixture
-def docker(made, engine):
+def docker(built, engine):
     """A backend with that image and a run of its own, of which nothing may be left."""
-    backend = DockerBackend(made[0].root, f"test-{secrets.token_hex(8)}")
+    backend = DockerBackend(built[0].root, f"test-{secrets.token_hex(8)}")
     backend.engine = engine
     yield backend
     assert backend.clean(backend._run) == 0

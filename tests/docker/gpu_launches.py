@@ -27,5 +27,5 @@ say('observation', name='rights', value=[os.getuid(), int(status('CapEff'), 16),
 
 
 def on_gpus(*names: str, source: str = SEES) -> Job:
-    made = job(f"{source}\nsay('end', status='ok')")
-    return dataclasses.replace(made, limits=dataclasses.replace(made.limits, gpus=names))
+    launch = job(f"{source}\nsay('end', status='ok')")
+    return dataclasses.replace(launch, limits=dataclasses.replace(launch.limits, gpus=names))

@@ -202,14 +202,14 @@ with tarfile.open("/harness/small.tar", "w") as tar:
 
 def small(first: Engine, image: str) -> bytes:
     """The root of a small image, as a tar file: Python, out of one of the first engine's images."""
-    made = first.api.create_container(image, ["python", "-c", _PACK], host_config={"NetworkMode": "none"})
+    container = first.api.create_container(image, ["python", "-c", _PACK], host_config={"NetworkMode": "none"})
     try:
-        first.api.start(made)
-        assert first.api.wait(made)["StatusCode"] == 0, first.api.logs(made)
-        chunks, _ = first.api.get_archive(made, "/harness/small.tar")
+        first.api.start(container)
+        assert first.api.wait(container)["StatusCode"] == 0, first.api.logs(container)
+        chunks, _ = first.api.get_archive(container, "/harness/small.tar")
         with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as tar:
             member = tar.extractfile("small.tar")
             assert member is not None
             return member.read()
     finally:
-        first.api.remove_container(made, force=True, v=True)
+        first.api.remove_container(container, force=True, v=True)

@@ -61,12 +61,12 @@ def hook() -> None:
     state = json.load(sys.stdin)
     config = json.loads((Path(state["bundle"]) / "config.json").read_text())
     root = Path(config["root"]["path"])
-    made = list(nodes(config))
-    if made:
+    devices = list(nodes(config))
+    if devices:
         shutil.copyfile(*library(root))
     (mode, group), (major, minor) = rights(), number()
     enter = ["nsenter", "--mount", "--target", str(state["pid"])]
-    for node in made:
+    for node in devices:
         path = f"{root}{node}"
         subprocess.run([*enter, "mknod", "-m", f"{mode:o}", path, "c", str(major), str(minor)], check=True)
         subprocess.run([*enter, "chown", f"0:{group}", path], check=True)
@@ -77,14 +77,14 @@ def runtime(arguments: list[str]) -> None:
     if "create" in arguments:
         path = Path(arguments[arguments.index("--bundle") + 1]) / "config.json"
         config = json.loads(path.read_text())
-        made = list(nodes(config))
+        nodes_of_gpus = list(nodes(config))
         (mode, group), (major, minor) = rights(), number()
         devices = config["linux"].setdefault("devices", [])
         devices += [
             {"path": node, "type": "c", "major": major, "minor": minor, "fileMode": mode, "uid": 0, "gid": group}
-            for node in made
+            for node in nodes_of_gpus
         ]
-        if made:
+        if nodes_of_gpus:
             root = Path(config["root"]["path"])
             source, place = library(root)
             inside = f"/{place.relative_to(root)}"

@@ -59,17 +59,17 @@ class _Handler(BaseHTTPRequestHandler):
         manifest = _MANIFEST.fullmatch(self.path)
         body = self._body()
         if manifest:
-            kept = (self.headers["Content-Type"], body)
+            manifest_entry = (self.headers["Content-Type"], body)
             for reference in (manifest["reference"], _digest(body)):
-                self.server.manifests[manifest["name"], reference] = kept
+                self.server.manifests[manifest["name"], reference] = manifest_entry
             self._answer(201, digest=_digest(body))
             return
-        whole = bytes(self.server.uploads[self._number()] + body)
+        data = bytes(self.server.uploads[self._number()] + body)
         (digest,) = parse_qs(urlsplit(self.path).query)["digest"]
-        if digest != _digest(whole):
+        if digest != _digest(data):
             self._answer(400)
             return
-        self.server.blobs[digest] = whole
+        self.server.blobs[digest] = data
         self._answer(201, digest=digest)
 
     def _number(self):

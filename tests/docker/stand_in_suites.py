@@ -25,9 +25,9 @@ ENVIRONMENTS = ("tf1.14", "tf2.0", NGC, "tf2.5", "tf2.15", "tf2.16", "tf2.18", "
     ids=["a T4", "an RTX 3090", "an H100", "two T4", "a MIG instance"],
 )
 def test_each_launch_of_a_suite_succeeds(request, matrix, cards, gpus, suite):
-    ran = matrix(cards, "--gpus", gpus, "--suite", suite)
-    assert {(str(launch["cell"]), launch["error"]) for launch in ran.launches if launch["status"] != "ok"} == set()
-    assert ran.code == 0, ran.said
-    environments = list(dict.fromkeys(launch["cell"]["environment"] for launch in ran.launches))
+    run = matrix(cards, "--gpus", gpus, "--suite", suite)
+    assert {(str(launch["cell"]), launch["error"]) for launch in run.launches if launch["status"] != "ok"} == set()
+    assert run.code == 0, run.messages
+    environments = list(dict.fromkeys(launch["cell"]["environment"] for launch in run.launches))
     assert len(environments) > 1
-    print(f"| {request.node.callspec.id} | {', '.join(sorted(environments))} | {len(ran.launches)} launches |")
+    print(f"| {request.node.callspec.id} | {', '.join(sorted(environments))} | {len(run.launches)} launches |")

@@ -20,46 +20,35 @@ termcolor==2.0.1 \\
 """
 
 
-@pytest.fixture
-def packed(project, tmp_path_factory, monkeypatch):
-    """A project whose builds have no network, its environment, and a pack for that."""
+def run_harness(*arguments):
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_an_image_is_built_from_a_pack_without_a_network_and_bases_are_saved_once(
+    project, tmp_path_factory, monkeypatch
+):
     requirement = project.add(f"test-{secrets.token_hex(4)}", "3.11", LOCK)
+    name, folder = requirement.environment.name, tmp_path_factory.mktemp("pack")
     (project.root / "scenarios").mkdir()
     recipe = project.root / "images" / "cpu.Dockerfile"
     text = recipe.read_text()
     assert "RUN --mount" in text
     recipe.write_text(text.replace("RUN --mount", "RUN --network=none --mount"))
     monkeypatch.setenv("HARNESS_PROJECT", str(project.root))
-    folder = tmp_path_factory.mktemp("pack")
-    done = CliRunner().invoke(app, ["images", "pack", str(folder), requirement.environment.name])
-    assert done.exit_code == 0, done.output
-    return project, requirement, folder
-
-
-def test_an_image_is_built_from_a_pack_without_a_network(packed, monkeypatch):
-    project, requirement, folder = packed
-    backend = DockerBackend(project.root, "test")
     monkeypatch.delenv("HARNESS_WHEELS", raising=False)
-    with pytest.raises(CannotRunHereError, match="could not be built"):
-        backend.prepare([requirement], lambda _: None)
-
-    done = CliRunner().invoke(app, ["images", "unpack", str(folder)])
-    assert done.exit_code == 0, done.output
-    (wheels,) = re.findall(r"export HARNESS_WHEELS=(\S+)", done.output)
-    monkeypatch.setenv("HARNESS_WHEELS", wheels)
-    prepared = backend.prepare([requirement], lambda _: None)
-    assert prepared.images[requirement.environment.name].startswith("sha256:")
-    found = backend.verify(requirement)
-    assert not found.missing
-    assert found.extra == {"termcolor": "2.0.1"}
-
-
-def test_the_base_images_are_in_the_pack_and_are_not_saved_twice(packed):
-    _, requirement, folder = packed
+    run_harness("images", "pack", str(folder), name)
     manifest = json.loads((folder / "MANIFEST.json").read_text())
-    (base,) = manifest["images"].values()
-    assert base["reference"] == "python:3.11-slim-bookworm"
-    again = CliRunner().invoke(app, ["images", "pack", str(folder), requirement.environment.name])
-    assert again.exit_code == 0
-    assert "saved" not in again.output
+    assert [base["reference"] for base in manifest["images"].values()] == ["python:3.11-slim-bookworm"]
+    assert "saved" not in run_harness("images", "pack", str(folder), name)
     assert json.loads((folder / "MANIFEST.json").read_text()) == manifest
+
+    backend = DockerBackend(project.root, "test")
+    with pytest.raises(CannotRunHereError):
+        backend.prepare([requirement], lambda _: None)
+    (wheels,) = re.findall(r"export HARNESS_WHEELS=(\S+)", run_harness("images", "unpack", str(folder)))
+    monkeypatch.setenv("HARNESS_WHEELS", wheels)
+    assert backend.prepare([requirement], lambda _: None).images[name].startswith("sha256:")
+    verification = backend.verify(requirement)
+    assert (verification.missing, verification.extra) == ({}, {"termcolor": "2.0.1"})

@@ -17,14 +17,11 @@ from harness.backends.docker import gpus as code
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.gpus import KIND, GpuAccess
 from harness.backends.docker.images import Images
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import read_kit_files
 from harness.model.backend import GpuWay
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
-from harness.model.gpu import Gpu, GpuHost, UsedGpu
 from harness.model.launch import Job, Limits, Sampling, Status
 from harness.model.scenario import Cell
 from tests.backends.workers import job
@@ -69,7 +66,7 @@ def gpus(no_gpus):
         for name in ("0", "1")
     ]
     path = no_gpus / f"harness-test-{secrets.token_hex(4)}.json"
-    made = not no_gpus.exists()
+    is_made = not no_gpus.exists()
     try:
         no_gpus.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"cdiVersion": "0.5.0", "kind": KIND, "devices": entries}))
@@ -77,7 +74,7 @@ def gpus(no_gpus):
         lacking(f"{no_gpus} cannot be written, where the engine reads CDI specifications: {error.strerror}")
     yield ["0", "1"]
     path.unlink()
-    if made:
+    if is_made:
         no_gpus.rmdir()
 
 
@@ -88,20 +85,18 @@ def build(engine, base: str, name: str, labels: Mapping[str, str] | None = None)
 
 
 @pytest.fixture(scope="module")
-def image(engine, made):
+def image(engine, built):
     """A GPU image with nothing in it, as a function of which requirement it is of."""
     name = f"test-{secrets.token_hex(4)}"
-    build(engine, f"harness/{made[1].environment.name}:cpu", name)
+    build(engine, f"harness/{built[1].environment.name}:cpu", name)
     yield requirement_of(name)
     remove(engine, name)
 
 
 @pytest.fixture(scope="module")
-def tensorflow(engine):
+def tensorflow(engine, need_images):
     """TensorFlow 2.0 for the CPU in what passes for a GPU image: the harness must not believe it."""
-    project = Project(ROOT)
-    requirement = load_lock(project, load_environments(project)["tf2.0"], Device.CPU)
-    DockerBackend(ROOT, "test").prepare([requirement], lambda step: None)
+    need_images("tf2.0")
     name = f"test-{secrets.token_hex(4)}"
     build(engine, "harness/tf2.0:cpu", name)
     yield requirement_of(name)
@@ -131,8 +126,8 @@ def backend(engine):
 
 
 def on_gpus(source: str, *names: str, **limits: float) -> Job:
-    made = job(f"{source}\nsay('end', status='ok')")
-    return dataclasses.replace(made, limits=dataclasses.replace(made.limits, gpus=names, **limits))
+    launch = job(f"{source}\nsay('end', status='ok')")
+    return dataclasses.replace(launch, limits=dataclasses.replace(launch.limits, gpus=names, **limits))
 
 
 SEES = (
@@ -145,57 +140,34 @@ SEES = (
 )
 
 
-@pytest.mark.parametrize("names", [("0",), ("0", "1")])
-def test_a_launch_has_the_gpus_that_it_was_given_and_no_more_rights(backend, gpus, image, names):
-    backend.check_gpus(names)
-    outcome = backend.launch(image, on_gpus(SEES, *names))
-    assert outcome.status is Status.OK, (outcome.error, outcome.stderr)
-    assert outcome.observations["nodes"] == [f"/dev/nvidia{name}" for name in names]
-    assert outcome.observations["variables"] == [f"GPU_{name}" for name in names]
-    assert outcome.observations["rights"] == [1000, 0, "1"]
-
-
-def test_a_launch_on_the_cpu_has_none(backend, gpus, made):
-    assert backend.launch(made[1], on_gpus(SEES)).observations["nodes"] == []
-
-
-def test_a_gpu_that_is_not_there_is_named_before_anything_is_launched(backend, gpus):
-    with pytest.raises(CannotRunHereError, match=r"lists no GPU 7\. It lists 0, 1\."):
+def test_a_launch_has_the_gpus_that_it_was_given_and_no_more_rights(backend, gpus, image, built):
+    for names in ("0",), ("0", "1"):
+        backend.check_gpus(names)
+        outcome = backend.launch(image, on_gpus(SEES, *names))
+        assert outcome.status is Status.OK, (outcome.error, outcome.stderr)
+        assert outcome.observations["nodes"] == [f"/dev/nvidia{name}" for name in names]
+        assert outcome.observations["variables"] == [f"GPU_{name}" for name in names]
+        assert outcome.observations["rights"] == [1000, 0, "1"]
+    # one on the CPU has none
+    assert backend.launch(built[1], on_gpus(SEES)).observations["nodes"] == []
+    with pytest.raises(CannotRunHereError, match=r"GPU 7\b"):
         backend.check_gpus(["0", "7"])
 
 
-def test_an_engine_without_gpus_says_what_to_install(backend, no_gpus):
-    with pytest.raises(CannotRunHereError, match="can't give GPUs to containers") as error:
+def test_what_the_engine_refuses_at_the_start_says_what_to_do(backend, no_gpus, image):
+    with pytest.raises(CannotRunHereError) as error:
         backend.check_gpus(["0"])
     assert "nvidia-ctk cdi generate" in error.value.advice
-
-
-@pytest.mark.parametrize(
-    ("way", "refused"),
-    [
-        (GpuWay.CDI, ("unresolvable CDI devices", "nvidia-ctk cdi generate")),
-        (GpuWay.RUNTIME, ("unknown or invalid runtime name: nvidia", "nvidia-ctk runtime configure")),
-        (GpuWay.DRIVER, ("could not select device driver", "apt-get install nvidia-container-toolkit")),
-    ],
-)
-def test_what_the_engine_refuses_at_the_start_says_what_to_do(backend, no_gpus, image, way, refused):
-    words, command = refused
-    backend.access = GpuAccess(way)
-    with pytest.raises(CannotRunHereError, match=words) as error:
-        backend.launch(image, on_gpus("", "0"))
-    assert error.value.message.startswith("--gpus 0: ")
-    assert command in error.value.advice
-
-
-@pytest.mark.parametrize("options", [["--gpu"], ["--gpus", "7"]])
-def test_a_missing_gpu_is_exit_4_with_advice_before_an_image_is_built(no_gpus, options, tmp_path):
-    command = [sys.executable, "-m", "harness", "matrix", "-s", "keras_step", "-e", "tf2.0", "--results", str(tmp_path)]
-    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 4, done.stderr
-    assert "GPU" in done.stderr
-    assert "harness doctor --gpu" in done.stderr
-    assert "building" not in done.stderr
-    assert not list(tmp_path.iterdir())
+    for way, words, command in (
+        (GpuWay.CDI, "unresolvable CDI devices", "nvidia-ctk cdi generate"),
+        (GpuWay.RUNTIME, "unknown or invalid runtime name: nvidia", "nvidia-ctk runtime configure"),
+        (GpuWay.DRIVER, "could not select device driver", "apt-get install nvidia-container-toolkit"),
+    ):
+        backend.access = GpuAccess(way)
+        with pytest.raises(CannotRunHereError, match=words) as error:
+            backend.launch(image, on_gpus("", "0"))
+        assert error.value.message.startswith("--gpus 0: ")
+        assert command in error.value.advice
 
 
 KEEPS = (
@@ -206,22 +178,16 @@ KEEPS = (
 )
 
 
-def test_what_the_driver_compiles_outlives_the_container(backend, engine, gpus, image):
-    job = on_gpus(KEEPS, "0")
-    first, second = (backend.launch(image, job) for _ in range(2))
+def test_what_the_driver_compiles_outlives_the_container_for_the_same_scenario(backend, engine, gpus, image):
+    launch = on_gpus(KEEPS, "0")
+    mine, others = (dataclasses.replace(launch, files={**launch.files, name: b""}) for name in ("mine.py", "others.py"))
+    first, other, second = (backend.launch(image, entry) for entry in (mine, others, mine))
     assert first.status is Status.OK, (first.error, first.stderr)
-    assert first.observations == {"before": [], "owner": 1000}
+    assert first.observations == other.observations == {"before": [], "owner": 1000}
     assert second.observations["before"] == ["compiled"]
-    name = name_cache(first.image, job.files, backend.gpu_host.select(["0"]))
+    name = name_cache(first.image, mine.files, backend.gpu_host.select(["0"]))
     assert name in backend.caches()
     assert engine.api.inspect_volume(name)["Labels"] == {code.CODE_LABEL: code.CODE_VALUE}
-
-
-def test_what_a_scenario_leaves_with_the_compiled_code_no_other_scenario_finds(backend, gpus, image):
-    asked = on_gpus(KEEPS, "0")
-    mine, others = (dataclasses.replace(asked, files={**asked.files, name: b""}) for name in ("mine.py", "others.py"))
-    found = [backend.launch(image, job).observations["before"] for job in (mine, others, mine)]
-    assert found == [[], [], ["compiled"]]
 
 
 READS_FIRST = (
@@ -235,40 +201,22 @@ READS_FIRST = (
 
 
 def test_a_scenario_reads_the_code_of_the_first_start_and_cannot_change_it(backend, gpus, image):
-    asked = on_gpus(f"os.chdir('/tmp')\n{READS_FIRST}", "0")
-    before = backend.launch(image, asked)
+    launch = on_gpus(f"os.chdir('/tmp')\n{READS_FIRST}", "0")
+    before = backend.launch(image, launch)
     assert before.observations["first"] is None, (before.error, before.stderr)
     first_start = on_gpus(KEEPS, "0")
-    alone = {name: data for name, data in first_start.files.items() if name.startswith("kit/")}
-    outcome = backend.launch(image, dataclasses.replace(first_start, files=alone))
+    kit = {name: data for name, data in first_start.files.items() if name.startswith("kit/")}
+    outcome = backend.launch(image, dataclasses.replace(first_start, files=kit))
     assert outcome.status is Status.OK, (outcome.error, outcome.stderr)
-    after = backend.launch(image, asked)
+    after = backend.launch(image, launch)
     assert after.observations == {"first": ["compiled"], "error": "Read-only file system"}
 
 
 def test_a_launch_whose_code_may_have_to_be_compiled_gets_longer_until_one_has_gone_well(backend, gpus, image):
     limits = {"seconds": 0.001, "first_start_seconds": 60.0}
     assert backend.launch(image, on_gpus("", "0", **limits)).status is Status.OK
-    ended = backend.launch(image, on_gpus("signal.pause()", "0", **limits))
-    assert (ended.status, ended.error) == (Status.TIMEOUT, "it was still running after 0.001 s")
-
-
-OTHER_CARD = "say('gpus', gpus=[{'name': 'Tesla T4', 'capability': '7.5', 'pci': '0000:00:1E.0'}])\n"
-
-
-def test_a_launch_on_another_gpu_than_it_was_to_be_on_has_a_status_of_its_own(backend, gpus, image, monkeypatch):
-    a100 = Gpu(0, "GPU-0", "NVIDIA A100", (8, 0), 40 * 2**30, pci="0000:3b:00.0")
-    monkeypatch.setattr(backend, "gpu_host", GpuHost(cards=[a100], driver="550.54.15"))
-    outcome = backend.launch(image, on_gpus(OTHER_CARD, "0"))
-    assert outcome.status is Status.OTHER_GPU, (outcome.error, outcome.stderr)
-    assert outcome.error == (
-        "it ran on Tesla T4 (compute capability 7.5, 0000:00:1e.0) instead of GPU 0: NVIDIA A100 (compute "
-        "capability 8.0, 0000:3b:00.0)"
-    )
-    # of a machine of which nothing is known, what the launch says is kept
-    monkeypatch.setattr(backend, "gpu_host", GpuHost(absent="the engine is on another machine", is_here=False))
-    outcome = backend.launch(image, on_gpus(OTHER_CARD, "0"))
-    assert (outcome.status, outcome.gpus) == (Status.OK, (UsedGpu("Tesla T4", (7, 5), "0000:00:1e.0"),))
+    outcome = backend.launch(image, on_gpus("signal.pause()", "0", **limits))
+    assert (outcome.status, outcome.error) == (Status.TIMEOUT, "it was still running after 0.001 s")
 
 
 def test_caches_are_removed_by_their_label(backend, engine, monkeypatch):
@@ -281,12 +229,23 @@ def test_caches_are_removed_by_their_label(backend, engine, monkeypatch):
     assert backend.caches() == []
 
 
-@pytest.mark.parametrize("mode", ["graph", "eager"])
-@pytest.mark.parametrize("before", ["bench.device()", "pass"])
+CAMPAIGN = pytest.mark.campaign
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(
+    ("before", "mode"),
+    [
+        ("bench.device()", "eager"),
+        pytest.param("bench.device()", "graph", marks=CAMPAIGN),
+        pytest.param("pass", "eager", marks=CAMPAIGN),
+        pytest.param("pass", "graph", marks=CAMPAIGN),
+    ],
+)
 def test_a_run_on_the_cpu_in_place_of_the_gpu_is_caught(backend, gpus, tensorflow, mode, before):
     limits = Limits(cpus=(0,), gpus=("0",))
     script = WORK.format(before=before).encode()
-    made = Job(
+    launch = Job(
         cell=Cell("work", tensorflow.environment.name, Device.GPU, {"mode": mode}),
         script="work.py",
         files={"work.py": script, **read_kit_files(Project(ROOT))},
@@ -294,7 +253,7 @@ def test_a_run_on_the_cpu_in_place_of_the_gpu_is_caught(backend, gpus, tensorflo
         limits=limits,
         environ={},
     )
-    outcome = backend.launch(tensorflow, made)
+    outcome = backend.launch(tensorflow, launch)
     assert outcome.status is Status.CPU_FALLBACK, (outcome.error, outcome.stderr)
     assert outcome.error == ("TensorFlow 2.0.0 lists no GPU, only CPU:0, XLA_CPU:0: it is built without CUDA")
     # where the scenario wakes the device, nothing is measured in vain
@@ -324,25 +283,15 @@ def harness(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.tensorflow
 def test_a_run_that_would_be_on_the_cpu_has_no_number_and_says_why(gpus, elsewhere):
-    step = [
-        "-s",
-        "keras_step",
-        "-a",
-        "model=small",
-        "-a",
-        "data=small",
-        "-a",
-        "call=train_on_batch",
-        "-a",
-        "api=tf.keras",
-    ]
-    done = harness(elsewhere, "matrix", *step, "-a", "inputs=numpy", "-a", "mode=eager", "-e", "*", "--gpus", "0,1")
-    assert done.returncode == 1, done.stderr
-    assert "with GPU 0, 1" in done.stderr
+    axes = ["model=small", "data=small", "call=train_on_batch", "api=tf.keras", "inputs=numpy", "mode=eager"]
+    cell = ["-s", "keras_step", *(word for axis in axes for word in ("-a", axis))]
+    process = harness(elsewhere, "matrix", *cell, "-e", "*", "--gpus", "0,1")
+    assert process.returncode == 1, process.stderr
+    assert "with GPU 0, 1" in process.stderr
     # their nodes are there, and no driver
-    assert "Containers get GPUs through CDI. A test container" in done.stderr.replace("\n", " ")
-    assert "libcuda.so.1" in done.stderr
+    assert "libcuda.so.1" in process.stderr
     (folder,) = (elsewhere / "results").iterdir()
     (pilot,) = [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]
     assert (pilot["status"], pilot["samples"]) == ("cpu fallback", [])
@@ -355,6 +304,6 @@ def test_a_run_that_would_be_on_the_cpu_has_no_number_and_says_why(gpus, elsewhe
     report = (folder / "report.md").read_text()
     assert "cpu fallback" in report
     assert "lists no GPU, only CPU:0" in report
-    again = harness(elsewhere, "matrix", "--resume", str(folder))
-    assert again.returncode == 1, again.stderr
+    resumed = harness(elsewhere, "matrix", "--resume", str(folder))
+    assert resumed.returncode == 1, resumed.stderr
     assert len((folder / "launches.jsonl").read_text().splitlines()) == 1

@@ -2,13 +2,16 @@
 
 The images are this project's own, without NVIDIA's libraries (`tests/stand_in/project.py`). Kernels are computed on the
 host, but convolutions aren't, so that no time here is a GPU's, and a Keras cell's fingerprint is not that of its work.
+Images of five releases take minutes: `test_gpu_run.py` has what is run more often.
 """
 
 import json
+import secrets
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +19,7 @@ import pytest
 from tests.stand_in.gpus import H100, MIG, RTX_3090, T4, Machine, StandIn
 from tests.stand_in.project import NGC, ROOT, StandInProject
 
-pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
+pytestmark = [pytest.mark.docker, pytest.mark.tensorflow, pytest.mark.campaign]
 
 #: CUDA 10.0, 11 and 12.
 FAMOUS, LATER = ("tf1.14", "tf2.0"), ("tf2.5", "tf2.15")
@@ -30,65 +33,18 @@ ON_A_CPU = {"function_power", "function_amortise", "strategy_step"}
 #: tf2.15 has Keras 2, and the stand-ins have no kernels of convolutional and recurrent networks.
 NOT_ON_STAND_INS = {"keras_backends", "model_step"}
 
-#: A cell of each of the others.
-OTHERS = """
-[others]
-title = "Each scenario on a GPU, but keras_step"
-environments = ["tf2.15"]
-
-[[others.select]]
-scenario = "function_behaviour"
-experiment = ["branches"]
-
-[[others.select]]
-scenario = "function_retracing"
-argument = ["tensor"]
-
-[[others.select]]
-scenario = "latency"
-call = ["function"]
-
-[[others.select]]
-scenario = "matmul_loop"
-mode = ["function"]
-structure = ["nested"]
-calls = [1]
-
-[[others.select]]
-scenario = "numpy_behaviour"
-experiment = ["devices"]
-
-[[others.select]]
-scenario = "numpy_gradients"
-mode = ["compiled"]
-
-[[others.select]]
-scenario = "numpy_jacobian"
-mode = ["compiled"]
-
-[[others.select]]
-scenario = "numpy_per_example"
-mode = ["compiled"]
-
-[[others.select]]
-scenario = "numpy_sigmoid"
-variant = ["compiled"]
-size = [1024]
-
-[[others.select]]
-scenario = "train_batch"
-mode = ["function"]
-"""
+#: A suite with a cell of each of the others.
+OTHERS = Path(__file__).with_name("others.toml")
 
 SHORT = ("--warmup", "10ms", "--measure", "20ms", "--rounds", "1")
 
 
 @dataclass(frozen=True)
-class Ran:
-    """What came of a run: its exit code, what it said, its report, and its launches."""
+class MatrixRun:
+    """What came of a run: its exit code, its messages, its report, and its launches."""
 
     code: int
-    said: str
+    messages: str
     report: str
     launches: Sequence[dict[str, Any]]
 
@@ -109,11 +65,15 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def stand_in_project(request, engine, stand_ins, tmp_path_factory):
-    """Build GPU images of the module's ENVIRONMENTS for a project, and remove them at the end."""
+def stand_in_project(request, need_bases, no_gpus, stand_ins, tmp_path_factory):
+    """Build GPU images of the module's ENVIRONMENTS for a project, and remove them at the end.
+
+    `no_gpus` is held by one process at a time, and so are the names of these images.
+    """
+    need_bases("3.7", "3.8")
     project = StandInProject.make(tmp_path_factory.mktemp("stand-in") / "project", request.module.ENVIRONMENTS)
     with (project.root / "scenarios" / "suites.toml").open("a") as file:
-        file.write(OTHERS)
+        file.write(f"\n{OTHERS.read_text()}")
     project.build(stand_ins)
     yield project
     project.remove()
@@ -123,106 +83,106 @@ def stand_in_project(request, engine, stand_ins, tmp_path_factory):
 def matrix(stand_in_project, no_gpus, stand_ins, tmp_path):
     """Runs `harness matrix` on a machine with these cards, and these faults."""
 
-    def run(cards: Sequence[StandIn], *arguments: str, without: str = "", **faults: str) -> Ran:
+    def run(cards: Sequence[StandIn], *arguments: str, without: str = "", **faults: str) -> MatrixRun:
         libraries = stand_ins
         if without:
             libraries = shutil.copytree(stand_ins, tmp_path / "libraries")
             (libraries / without).unlink()
-        machine, results = Machine(libraries, cards, faults), tmp_path / "results"
+        machine, results = Machine(libraries, cards, faults), tmp_path / secrets.token_hex(4)
         with machine.offered(no_gpus):
-            done = stand_in_project.run(machine, "matrix", *SHORT, *arguments, "--results", str(results))
+            process = stand_in_project.run(machine, "matrix", *SHORT, *arguments, "--results", str(results))
         (folder,) = list(results.iterdir()) if results.is_dir() else [None]
         if folder is None:
-            return Ran(done.returncode, done.stderr, "", ())
+            return MatrixRun(process.returncode, process.stderr, "", ())
         launches = [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]
-        return Ran(done.returncode, done.stderr, (folder / "report.md").read_text(), launches)
+        return MatrixRun(process.returncode, process.stderr, (folder / "report.md").read_text(), launches)
 
     return run
 
 
 def test_the_famous_question_is_asked_of_a_card_that_runs_both_releases(matrix):
     """The command as it is typed first."""
-    ran = matrix([T4], "--gpu")
-    assert (ran.code, ran.statuses) == (0, {"ok"}), (ran.said, ran.launches)
-    assert {launch["cell"]["environment"] for launch in ran.launches} == set(FAMOUS)
-    assert all(launch["observations"]["placed on"] == ["GPU:0"] for launch in ran.launches)
-    assert T4.name in ran.report
+    run = matrix([T4], "--gpu")
+    assert (run.code, run.statuses) == (0, {"ok"}), (run.messages, run.launches)
+    assert {launch["cell"]["environment"] for launch in run.launches} == set(FAMOUS)
+    assert all(launch["observations"]["placed on"] == ["GPU:0"] for launch in run.launches)
+    assert T4.name in run.report
     # no kernel is computed after a convolution, which the step counter shows: no verdict is given on such work
-    assert "the framework counted 0" in " ".join(ran.report.split())
+    assert "the framework counted 0" in " ".join(run.report.split())
 
 
 def test_the_famous_question_is_asked_of_the_stand_ins_on_a_later_card(matrix):
     """NVIDIA's build replaces TensorFlow 1, and a later release replaces 2.0."""
-    ran = matrix([RTX_3090], "--gpu")
-    assert (ran.code, ran.statuses) == (0, {"ok"}), (ran.said, ran.launches)
-    assert {launch["cell"]["environment"] for launch in ran.launches} == {NGC, LATER[0]}
-    assert {launch["observations"]["tensorflow"] for launch in ran.launches} > {"1.15.5"}
-    assert all(launch["observations"]["placed on"] == ["GPU:0"] for launch in ran.launches)
-    assert RTX_3090.name in ran.report
-    assert "tf1.15-ngc replaces tf1.14, and tf2.5 replaces tf2.0" in ran.report
+    run = matrix([RTX_3090], "--gpu")
+    assert (run.code, run.statuses) == (0, {"ok"}), (run.messages, run.launches)
+    assert {launch["cell"]["environment"] for launch in run.launches} == {NGC, LATER[0]}
+    assert {launch["observations"]["tensorflow"] for launch in run.launches} > {"1.15.5"}
+    assert all(launch["observations"]["placed on"] == ["GPU:0"] for launch in run.launches)
+    assert RTX_3090.name in run.report
+    assert "tf1.15-ngc replaces tf1.14, and tf2.5 replaces tf2.0" in run.report
 
 
 @pytest.mark.parametrize(
     ("cards", "gpus"),
-    [([T4], "0"), ([RTX_3090], "0"), ([H100], "0"), ([T4, T4], "0,1"), ([MIG], "0:0")],
-    ids=["T4", "RTX 3090", "H100", "two cards", "MIG"],
+    [([RTX_3090], "0"), ([H100], "0"), ([T4, T4], "0,1"), ([MIG], "0:0")],
+    ids=["RTX 3090", "H100", "two cards", "MIG"],
 )
 def test_a_card_from_the_plan_to_the_report(matrix, cards, gpus):
-    ran = matrix(cards, "--gpus", gpus, *CELL)
-    assert (ran.code, ran.statuses) == (0, {"ok"}), (ran.said, ran.launches)
-    assert cards[0].name in ran.report
-    for launch in ran.launches:
+    run = matrix(cards, "--gpus", gpus, *CELL)
+    assert (run.code, run.statuses) == (0, {"ok"}), (run.messages, run.launches)
+    assert cards[0].name in run.report
+    for launch in run.launches:
         assert launch["observations"]["placed on"] == ["GPU:0"]
         # the first is where TensorFlow puts work
         assert [gpu["name"] for gpu in launch["gpus"]] == [cards[0].given().partition(";")[0]]
 
 
 def test_both_devices_in_one_run_have_images_of_their_own(matrix):
-    ran = matrix([T4], "--device", "cpu,gpu", *CELL)
-    assert (ran.code, ran.statuses) == (0, {"ok"}), (ran.said, ran.launches)
+    run = matrix([T4], "--device", "cpu,gpu", *CELL)
+    assert (run.code, run.statuses) == (0, {"ok"}), (run.messages, run.launches)
     assert {
         (
             launch["cell"]["device"],
             *launch["observations"].get("placed on", []),
             *(gpu["name"] for gpu in launch["gpus"]),
         )
-        for launch in ran.launches
+        for launch in run.launches
     } == {("cpu",), ("gpu", "GPU:0", T4.given().partition(";")[0])}
-    assert len({(launch["cell"]["device"], launch["image"]) for launch in ran.launches}) == 2
-    assert "gpu vs cpu" in ran.report
+    assert len({(launch["cell"]["device"], launch["image"]) for launch in run.launches}) == 2
+    assert "gpu vs cpu" in run.report
     # the fake driver computes kernels, also those that are compiled in the container
-    first, *others = (fingerprint["mean"] for fingerprint in ran.computed_fingerprints())
+    first, *others = (fingerprint["mean"] for fingerprint in run.computed_fingerprints())
     assert others == [pytest.approx(first)] * len(others)
 
 
 def test_a_sweep_on_both_devices_says_which_is_faster(matrix):
     """The fake driver interprets each kernel on the host, so it is slower at any size."""
     sweep = ("-e", "tf2.15", "-s", "train_batch", "-a", "mode=function", "-a", "batch=16,32")
-    ran = matrix([T4], "--device", "cpu,gpu", *sweep, "--rounds", "3")
-    assert (ran.code, ran.statuses) == (0, {"ok"}), (ran.said, ran.launches)
-    assert {launch["round"] for launch in ran.launches} >= {1, 2, 3}
-    assert "The GPU is slower than the CPU for every batch from 16 to 32 (tf2.15, function)." in ran.report
+    run = matrix([T4], "--device", "cpu,gpu", *sweep, "--rounds", "3")
+    assert (run.code, run.statuses) == (0, {"ok"}), (run.messages, run.launches)
+    assert {launch["round"] for launch in run.launches} >= {1, 2, 3}
+    assert "The GPU is slower than the CPU for every batch from 16 to 32 (tf2.15, function)." in run.report
 
 
 def test_training_on_two_releases_of_cuda(matrix):
     """XLA compiles on the later one, and cuDNN's plans are asked for on both."""
-    ran = matrix([T4], "--gpu", "--suite", "quick", *(f"-e{name}" for name in LATER))
-    assert [launch for launch in ran.launches if launch["status"] != "ok"] == []
-    assert ran.code == 0, ran.said
+    run = matrix([T4], "--gpu", "--suite", "quick", *(f"-e{name}" for name in LATER))
+    assert [launch for launch in run.launches if launch["status"] != "ok"] == []
+    assert run.code == 0, run.messages
     # no kernel is computed after a convolution, which the step counter shows: no verdict is given on such work
-    assert "the framework counted 0" in " ".join(ran.report.split())
+    assert "the framework counted 0" in " ".join(run.report.split())
 
 
 def test_every_other_scenario_runs_on_a_card(matrix):
-    ran = matrix([RTX_3090], "--suite", "others", "--gpu")
-    assert RTX_3090.name in ran.report
-    assert {launch["cell"]["scenario"]: launch["error"] for launch in ran.launches if launch["error"]} == {}
-    assert ran.code == 0, ran.said
-    trained = ran.computed_fingerprints("train_batch")
+    run = matrix([RTX_3090], "--suite", "others", "--gpu")
+    assert RTX_3090.name in run.report
+    assert {launch["cell"]["scenario"]: launch["error"] for launch in run.launches if launch["error"]} == {}
+    assert run.code == 0, run.messages
+    trained = run.computed_fingerprints("train_batch")
     assert trained
-    assert [entry["steps_counted"] for entry in trained] == [entry["steps_called"] for entry in trained]
-    assert [sorted(entry["losses"], reverse=True) for entry in trained] == [entry["losses"] for entry in trained]
-    launched = {launch["cell"]["scenario"] for launch in ran.launches}
+    assert [proof["steps_counted"] for proof in trained] == [proof["steps_called"] for proof in trained]
+    assert [sorted(proof["losses"], reverse=True) for proof in trained] == [proof["losses"] for proof in trained]
+    launched = {launch["cell"]["scenario"] for launch in run.launches}
     assert launched == {path.stem for path in (ROOT / "scenarios").glob("*.py")} - {
         "keras_step",
         *ON_A_CPU,
@@ -230,60 +190,31 @@ def test_every_other_scenario_runs_on_a_card(matrix):
     }
 
 
-def test_a_machine_without_a_gpu_launches_nothing(matrix):
-    ran = matrix([], "--gpu", *CELL)
-    assert (ran.code, ran.launches) == (4, ())
-    assert "can't give GPUs to containers" in ran.said
+def test_what_a_driver_or_a_card_does_wrong_is_told(matrix):
+    for status, words, faults in (
+        ("cpu fallback", "failed call to cuInit: CUDA_ERROR_SYSTEM_NOT_READY", {"STAND_IN_CUINIT": "802"}),
+        ("cpu fallback", "failed call to cuInit: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", {"STAND_IN_CUINIT": "803"}),
+        ("cpu fallback", "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", {"STAND_IN_CUINIT": "804"}),
+        ("cpu fallback", "failed call to cuInit: CUDA_ERROR_UNKNOWN", {"STAND_IN_CUINIT": "999"}),
+        ("cpu fallback", "libcudnn.so.8", {"without": "libcudnn.so.8"}),
+        ("failed", "Dst tensor is not initialized", {"STAND_IN_TAKEN_GIB": "15"}),
+        ("failed", "lost its GPU", {"STAND_IN_LAUNCH_FAILS": "719:20", "STAND_IN_NVML_LOST_AFTER": "10"}),
+    ):
+        run = matrix([T4], "--gpu", *CELL, **faults)
+        assert (run.code, run.statuses) == (1, {status}), words
+        assert words in run.messages + run.launches[0]["advice"]
+    run = matrix([T4], "--gpu", *CELL, STAND_IN_DRIVER="450.36.06")
+    assert (run.code, run.launches) == (4, ())
+    assert "525.60.13" in run.messages
 
 
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        ("100", "CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected"),
-        ("802", "CUDA_ERROR_SYSTEM_NOT_READY: system not yet initialized"),
-        ("803", "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: system has unsupported display driver / cuda driver combination"),
-        ("804", "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE: forward compatibility was attempted on non supported HW"),
-        ("999", "CUDA_ERROR_UNKNOWN: unknown error"),
-    ],
-)
-def test_a_driver_that_does_not_start_has_no_number_and_its_own_words(matrix, error, words):
-    ran = matrix([T4], "--gpu", *CELL, STAND_IN_CUINIT=error)
-    assert (ran.code, ran.statuses) == (1, {"cpu fallback"})
-    assert f"TensorFlow 2.15.1 lists no GPU, only CPU:0: failed call to cuInit: {words}" in ran.said
-
-
-def test_a_missing_library_is_named(matrix):
-    ran = matrix([T4], "--gpu", *CELL, without="libcudnn.so.8")
-    assert (ran.code, ran.statuses) == (1, {"cpu fallback"})
-    assert "libcudnn.so.8" in ran.said
-
-
-def test_a_card_without_room_has_no_number(matrix):
-    ran = matrix([T4], "--gpu", *CELL, STAND_IN_TAKEN_GIB="15")
-    assert (ran.code, ran.statuses) == (1, {"failed"})
-    assert "Dst tensor is not initialized" in ran.said
-
-
-def test_a_card_that_is_lost_meanwhile_is_why_the_launch_failed(matrix):
-    ran = matrix([T4], "--gpu", *CELL, STAND_IN_LAUNCH_FAILS="719:20", STAND_IN_NVML_LOST_AFTER="10")
-    assert (ran.code, ran.statuses) == (1, {"failed"})
-    assert "The driver lost its GPU during the launch" in ran.launches[0]["advice"]
-
-
-@pytest.mark.parametrize(
-    ("fault", "value", "resource"),
-    [("STAND_IN_REASONS", "0x40", "gpu_throttled_share"), ("STAND_IN_PROCESS", "1", "gpu_foreign_processes")],
-    ids=["heat", "another process"],
-)
-def test_what_slows_a_card_down_disturbs_its_rounds(matrix, fault, value, resource):
-    # NVML is read every tenth of a second, and one reading is not enough
-    ran = matrix([T4], "--gpu", *CELL, "--measure", "500ms", **{fault: value})
-    assert (ran.code, ran.statuses) == (0, {"ok"})
-    assert all(launch["resources"][resource] == 1 for launch in ran.launches)
-    assert "interference" in ran.said
-
-
-def test_a_driver_that_is_too_old_launches_nothing(matrix):
-    ran = matrix([T4], "--gpu", *CELL, STAND_IN_DRIVER="450.36.06")
-    assert (ran.code, ran.launches) == (4, ())
-    assert "525.60.13" in ran.said
+def test_what_slows_a_card_down_disturbs_its_rounds(matrix):
+    for fault, value, resource in (
+        ("STAND_IN_REASONS", "0x40", "gpu_throttled_share"),
+        ("STAND_IN_PROCESS", "1", "gpu_foreign_processes"),
+    ):
+        # NVML is read every tenth of a second, and one reading is not enough
+        run = matrix([T4], "--gpu", *CELL, "--measure", "500ms", **{fault: value})
+        assert (run.code, run.statuses) == (0, {"ok"})
+        assert all(launch["resources"][resource] == 1 for launch in run.launches)
+        assert "interference" in run.messages

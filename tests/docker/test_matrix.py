@@ -1,8 +1,10 @@
-"""The whole thing: real TensorFlow 1.14 and 2.0 in real containers, from one command to a report."""
+"""From one command to a report, in real containers: without TensorFlow, and with TensorFlow 1.14 and 2.0."""
 
 import json
 import os
 import re
+import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,114 +12,63 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
+from harness import session
+from harness.backends.docker.backend import DockerBackend
+from harness.model.launch import BESIDE_BUILDS, Status
+from tests.cli.conftest import SCENARIO
+
+pytestmark = pytest.mark.docker
 
 ROOT = Path(__file__).parents[2]
 STEP = ["-s", "keras_step", "-a", "model=small", "-a", "data=small", "-a", "call=train_on_batch", "-a", "inputs=numpy"]
 
 
-def harness(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "harness", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+def run_harness(*arguments: str, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command, environ = [sys.executable, "-m", "harness", *arguments], {**os.environ, "HARNESS_PROJECT": str(root)}
+    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
 
 
-@pytest.fixture(scope="module")
-def run(engine, tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
-    """One run of both releases, as short as can be."""
-    results = tmp_path_factory.mktemp("results")
-    environments = ["-e", "tf1.14", "-e", "tf2.0", "-a", "mode=graph,eager"]
-    short = ["--rounds", "2", "--warmup", "50ms", "--measure", "200ms", "--seed", "1", "--backend", "docker"]
-    done = harness("matrix", *STEP, *environments, *short, "--results", str(results))
-    assert done.returncode == 0, done.stderr
-    (folder,) = results.iterdir()
-    return done, folder
+@pytest.fixture
+def ways(project):
+    """Make a project with two environments, of which one has an image, and a scenario."""
+    project.add(f"test-{secrets.token_hex(4)}", "3.11")
+    DockerBackend(project.root, "test").prepare(project.requirements, lambda _: None)
+    project.add(f"test-{secrets.token_hex(4)}", "3.11", lock="# nothing: built in the run\n")
+    shutil.copytree(ROOT / "scenarios" / "kit", project.root / "scenarios" / "kit")
+    (project.root / "scenarios" / "ways.py").write_text(SCENARIO)
+    return project
 
 
-def test_images_are_as_their_locks_say(run) -> None:
-    done = harness("images", "verify", "tf1.14", "tf2.0")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"tf1\.14: all \d+ packages are as in the lock file", done.stdout)
-
-
-def test_images_that_are_right_are_not_built_again(run) -> None:
-    done = harness("images", "build", "tf1.14", "tf2.0")
-    assert done.returncode == 0
-    assert "building" not in done.stderr
-    assert "sha256:" in done.stdout
-
-
-def test_every_cell_that_exists_has_its_samples_and_took_the_steps_it_says(run) -> None:
-    _, folder = run
-    launches = [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]
-    assert {launch["status"] for launch in launches} == {"ok"}
-    # seven cells, and a control in one of the two groups; a round may have been disturbed, and done again; two lengths
-    # are given, so the pilot launched one cell of each environment
-    assert len([launch for launch in launches if launch["round"] and launch["attempt"] == 0]) == 8 * 2
-    assert 2 <= len([launch for launch in launches if not launch["round"]]) <= 3
-    for launch in launches:
-        assert launch["fingerprint"]["steps_counted"] == launch["fingerprint"]["steps_called"]
-        assert launch["fingerprint"]["parameters"] == 162049
-        assert launch["phases"]["container start"] > 0
-        assert launch["image"].startswith("sha256:")
-
-
-def test_each_cell_s_first_launch_alone_told_which_training_loop_runs(run) -> None:
-    _, folder = run
-    known = set()
-    for line in (folder / "launches.jsonl").read_text().splitlines():
-        launch = json.loads(line)
-        cell = json.dumps(launch["cell"])
-        assert ("loop" in launch["observations"]) == (cell not in known)
-        known.add(cell)
-
-
-def test_the_report_answers_the_famous_question(run) -> None:
-    done, folder = run
+@pytest.mark.main_path
+def test_a_run_of_two_environments_begins_with_the_image_that_is_there_and_ends_with_a_report(ways, tmp_path) -> None:
+    built, lacking = (requirement.environment.name for requirement in ways.requirements)
+    short = ["--rounds", "2", "--warmup", "0ms", "--measure", "10ms", "--backend", "docker", "--results", str(tmp_path)]
+    cells = ["-s", "ways", "-a", "way=fine", "-e", built, "-e", lacking]
+    process = run_harness("matrix", *cells, *short, root=ways.root)
+    assert process.returncode == 0, process.stderr
+    (folder,) = [path for path in tmp_path.iterdir() if (path / "run.json").exists()]
+    results = session.read(folder)
+    assert {launch.status for launch in results.launches} == {Status.OK}
+    early = [launch.cell.environment for launch in results.launches if launch.resources.get(BESIDE_BUILDS)]
+    assert early == [built]
+    assert {launch.cell.environment for launch in results.launches if launch.round} == {built, lacking}
+    assert results.launches[0].image == results.run.images[built]
     report = (folder / "report.md").read_text()
-    # which comparison the answer names depends on what two rounds settle
-    answer = report.splitlines()[2]
-    assert answer.startswith("**")
-    assert "2.0" in answer
-    assert "The same in all rows: model = small, data = small, call = train_on_batch, inputs = numpy." in report
-    assert "tf.keras" in report
-    assert "The package keras creates placeholders" in report
-    assert "Docker Engine" in report
-    assert answer.strip("*") in " ".join(done.stdout.split())
+    assert built in report
+    assert lacking in report
+    assert (folder / "report.html").read_text().endswith("</html>\n")
 
 
-def test_tensorflow_2_0_eager_takes_longer_than_1_14_graph(run) -> None:
-    _, folder = run
-    times: dict[tuple[str, str], float] = {}
-    for line in (folder / "launches.jsonl").read_text().splitlines():
-        launch = json.loads(line)
-        if launch["cell"]["axes"]["api"] == "tf.keras" and launch["role"] == "measure":
-            samples = launch["samples"]
-            centre = sum(sample["seconds"] for sample in samples) / sum(sample["steps"] for sample in samples)
-            times[launch["cell"]["environment"], launch["cell"]["axes"]["mode"]] = centre
-    assert times["tf2.0", "eager"] > times["tf1.14", "graph"]
-
-
-def test_an_interruption_leaves_no_container(run, engine, tmp_path: Path) -> None:
+def test_an_interruption_leaves_no_container(ways, engine, tmp_path: Path) -> None:
+    name = ways.requirements[0].environment.name
+    cells = ["-s", "ways", "-a", "way=endless", "-e", name, "--backend", "docker", "--results", str(tmp_path)]
     running = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "harness",
-            "matrix",
-            *STEP,
-            "-e",
-            "tf1.14",
-            "--backend",
-            "docker",
-            "--results",
-            tmp_path,
-        ],
+        [sys.executable, "-m", "harness", "matrix", *cells],
         cwd=ROOT,
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
-        env=dict(os.environ),
+        env={**os.environ, "HARNESS_PROJECT": str(ways.root)},
     )
     with running:
         assert running.stderr is not None
@@ -125,29 +76,95 @@ def test_an_interruption_leaves_no_container(run, engine, tmp_path: Path) -> Non
             if line.startswith("[1/"):
                 break
         running.send_signal(signal.SIGINT)
-        words = running.stderr.read()
+        output = running.stderr.read()
     assert running.returncode == 130
-    assert "To continue: harness matrix --resume" in words
-    (folder,) = tmp_path.iterdir()
+    assert "harness matrix --resume" in output
+    (folder,) = [path for path in tmp_path.iterdir() if (path / "run.json").exists()]
     assert not engine.api.containers(all=True, filters={"label": f"harness.run={folder.name}"})
     assert (folder / "report.md").exists()
 
 
-def test_a_cell_that_returns_at_once_and_trains_nothing_did_different_work(engine, tmp_path: Path) -> None:
+def read_launches(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.tensorflow
+def test_the_famous_question_is_answered(need_images, tmp_path: Path) -> None:
+    """Of tf.keras alone; images that are right are as their locks say, and not built again."""
+    need_images("tf1.14", "tf2.0")
+    environments = ["-e", "tf1.14", "-e", "tf2.0", "-a", "mode=graph,eager", "-a", "api=tf.keras"]
+    short = ["--rounds", "2", "--warmup", "50ms", "--measure", "200ms", "--seed", "1", "--backend", "docker"]
+    process = run_harness("matrix", *STEP, *environments, *short, "--results", str(tmp_path))
+    assert process.returncode == 0, process.stderr
+    assert "building" not in process.stderr
+    (folder,) = tmp_path.iterdir()
+    launches = read_launches(folder)
+    assert {launch["status"] for launch in launches} == {"ok"}
+    cells, times = set(), {}
+    for launch in launches:
+        proof, cell = launch["fingerprint"], json.dumps(launch["cell"])
+        assert proof["steps_counted"] == proof["steps_called"]
+        assert proof["parameters"] == 162049
+        assert launch["phases"]["container start"] > 0
+        assert launch["image"].startswith("sha256:")
+        # a cell's first launch alone tells which training loop runs
+        assert ("loop" in launch["observations"]) == (cell not in cells)
+        cells.add(cell)
+        if launch["role"] == "measure":
+            seconds, steps = (sum(sample[key] for sample in launch["samples"]) for key in ("seconds", "steps"))
+            times[launch["cell"]["environment"], launch["cell"]["axes"]["mode"]] = seconds / steps
+    assert len(times) == len(cells) == 4
+    assert times["tf2.0", "eager"] > times["tf1.14", "graph"]
+    report = (folder / "report.md").read_text()
+    # which comparison the answer names depends on what two rounds settle
+    answer = report.splitlines()[2]
+    assert answer.startswith("**")
+    assert "2.0" in answer
+    assert answer.strip("*") in " ".join(process.stdout.split())
+    assert "Docker Engine" in report
+    verified = run_harness("images", "verify", "tf1.14", "tf2.0")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    assert re.search(r"tf1\.14: all \d+ packages are as in the lock file", verified.stdout)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.campaign
+def test_both_packages_of_keras_are_measured_where_a_release_has_both(need_images, tmp_path: Path) -> None:
+    need_images("tf1.14", "tf2.0")
+    environments = ["-e", "tf1.14", "-e", "tf2.0", "-a", "mode=graph,eager"]
+    short = ["--rounds", "2", "--warmup", "50ms", "--measure", "200ms", "--seed", "1", "--backend", "docker"]
+    process = run_harness("matrix", *STEP, *environments, *short, "--results", str(tmp_path))
+    assert process.returncode == 0, process.stderr
+    (folder,) = tmp_path.iterdir()
+    launches = read_launches(folder)
+    # seven cells, and a control in one of the two groups; a round may have been disturbed, and done again; two lengths
+    # are given, so the pilot launched one cell of each environment
+    assert len([launch for launch in launches if launch["round"] and launch["attempt"] == 0]) == 8 * 2
+    assert 2 <= len([launch for launch in launches if not launch["round"]]) <= 3
+    report = (folder / "report.md").read_text()
+    assert "The same in all rows: model = small, data = small, call = train_on_batch, inputs = numpy." in report
+    assert "The package keras creates placeholders" in report
+
+
+@pytest.mark.tensorflow
+@pytest.mark.campaign
+def test_a_cell_that_returns_at_once_and_trains_nothing_did_different_work(need_images, tmp_path: Path) -> None:
     """Keras 3 with eager execution disabled: `train_on_batch` hands back a symbol, faster than any step."""
+    need_images("tf2.21")
     text, scenario = (ROOT / "scenarios" / "keras_step.py").read_text(), tmp_path / "graph_step.py"
     needed = '# requires = ["tensorflow<2.16"]\n'
     assert needed in text
     scenario.write_text(text.replace(needed, '# requires = ["tensorflow"]\n'))
     short = ["--rounds", "1", "--warmup", "50ms", "--measure", "200ms", "--seed", "1", "--backend", "docker"]
     cells = ["-e", "tf2.21", "-a", "api=tf.keras", "-a", "mode=graph,eager"]
-    done = harness("matrix", "-s", str(scenario), *STEP[2:], *cells, *short, "--results", str(tmp_path / "results"))
-    assert done.returncode == 0, done.stderr
+    process = run_harness(
+        "matrix", "-s", str(scenario), *STEP[2:], *cells, *short, "--results", str(tmp_path / "results")
+    )
+    assert process.returncode == 0, process.stderr
     (folder,) = (tmp_path / "results").iterdir()
-    stored = [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]
-    proofs = {launch["cell"]["axes"]["mode"]: launch["fingerprint"] for launch in stored}
+    proofs = {launch["cell"]["axes"]["mode"]: launch["fingerprint"] for launch in read_launches(folder)}
     assert proofs["eager"]["steps_counted"] == proofs["eager"]["steps_called"]
     assert proofs["graph"]["steps_counted"] is None
-    *_, line = [text for text in (folder / "report.md").read_text().splitlines() if "| different work |" in text]
-    assert "graph vs eager" in line
-    assert "the framework's count can't be read" in line
+    *_, row = [line for line in (folder / "report.md").read_text().splitlines() if "| different work |" in line]
+    assert "graph vs eager" in row
+    assert "the framework's count can't be read" in row

@@ -1,5 +1,6 @@
 """An engine behind a network address: here, a relay to this machine's own."""
 
+import secrets
 import socket
 import threading
 from contextlib import suppress
@@ -58,19 +59,13 @@ def remote(engine, monkeypatch):
         end.close()
 
 
-def test_a_launch_needs_nothing_but_the_address(made, requirement, remote):
-    backend = DockerBackend(made[0].root, "test-remote")
+def test_launches_need_nothing_but_the_address(built, requirement, remote):
+    backend = DockerBackend(built[0].root, f"test-remote-{secrets.token_hex(4)}")
     backend.engine = remote
     assert backend.facts().is_remote
     source = "open('kit/artifacts/a', 'w').write('1'); say('artifact', name='a'); say('end', status='ok')"
     outcome = backend.launch(requirement, job(source))
     assert (outcome.status, outcome.artifacts) == (Status.OK, {"a": b"1"})
     assert backend.launch(requirement, job("while True: pass", 1.0)).status is Status.TIMEOUT
-    assert backend.clean("test-remote") == 0
-
-
-def test_launches_take_turns_by_an_address(made, requirement, remote):
-    backend = DockerBackend(made[0].root, "test-remote")
-    backend.engine = remote
     check_turns(backend, requirement)
-    assert backend.clean("test-remote") == 0
+    assert backend.clean(backend._run) == 0

@@ -1,14 +1,10 @@
 """Settings in real releases: what is asked for is on, and what Keras does by itself is seen."""
 
-from pathlib import Path
-
 import pytest
 
 from harness.model.launch import Status
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
-
-ROOT = Path(__file__).parents[2]
 
 #: A step of Keras and a function, or a product operation by operation; with `pretend`, Keras finds a GPU.
 WORK = b"""
@@ -28,9 +24,9 @@ def scenario(bench, mode, pretend):
     keras = tf.keras
     keras.layers
     if pretend:
-        found = [types.SimpleNamespace(device_type="GPU")]
+        devices = [types.SimpleNamespace(device_type="GPU")]
         for config in (tf.config, tf.compat.v2.config):
-            config.list_physical_devices = lambda *_: found
+            config.list_physical_devices = lambda *_: devices
     bench.device()
     keras.backend.clear_session()
     inputs = keras.layers.Input((8,))
@@ -47,7 +43,7 @@ def scenario(bench, mode, pretend):
 
 
 @pytest.fixture(scope="module")
-def worked(launched):
+def launch(launched):
     """Launches the work in an environment with settings, and returns the outcome."""
 
     def work(name, mode="eager", *, pretend="", **settings):
@@ -56,42 +52,50 @@ def worked(launched):
     return work
 
 
-def seen(outcome):
+def read_settings(outcome):
     assert outcome.status is Status.OK, outcome.error + outcome.stderr
     return outcome.observations["settings"]
 
 
-@pytest.mark.parametrize("environment", ["tf1.14", "tf2.0", "tf2.5"])
-def test_nothing_is_on_where_nothing_was_asked_for(worked, environment):
-    assert seen(worked(environment)) == {"xla": [], "precision": "float32", "deterministic": "off"}
+def for_a_campaign(*cells):
+    return [pytest.param(*cell, marks=pytest.mark.campaign) for cell in cells]
 
 
-@pytest.mark.parametrize(
-    ("environment", "mode"),
-    [*((name, "eager") for name in ("tf1.14", "tf2.5", "tf2.15", "tf2.21")), ("tf1.14", "graph"), ("tf2.5", "graph")],
-)
-def test_xla_compiles_what_it_can_and_that_is_something(worked, environment, mode):
-    assert seen(worked(environment, mode, xla="on"))["xla"] == ["what it can"]
+@pytest.mark.parametrize("environment", ["tf2.0", *for_a_campaign(("tf1.14",), ("tf2.5",))])
+def test_nothing_is_on_where_nothing_was_asked_for(launch, environment):
+    assert read_settings(launch(environment)) == {"xla": [], "precision": "float32", "deterministic": "off"}
+
+
+XLA = [*((name, "eager") for name in ("tf1.14", "tf2.5", "tf2.15", "tf2.21")), ("tf2.5", "graph")]
+
+
+@pytest.mark.parametrize(("environment", "mode"), [("tf1.14", "graph"), *for_a_campaign(*XLA)])
+def test_xla_compiles_what_it_can_and_that_is_something(launch, environment, mode):
+    assert read_settings(launch(environment, mode, xla="on"))["xla"] == ["what it can"]
 
 
 # each step of 2.0's train_on_batch goes operation by operation
 @pytest.mark.parametrize(
-    ("environment", "mode"), [("tf1.14", "operations"), ("tf2.15", "operations"), ("tf2.0", "eager")]
+    ("environment", "mode"),
+    [("tf2.0", "eager"), *for_a_campaign(("tf1.14", "operations"), ("tf2.15", "operations"))],
 )
-def test_xla_finds_nothing_in_single_operations(worked, environment, mode):
-    outcome = worked(environment, mode, xla="on")
+def test_xla_finds_nothing_in_single_operations(launch, environment, mode):
+    outcome = launch(environment, mode, xla="on")
     assert outcome.status is Status.NOT_AVAILABLE
     assert "XLA finds nothing to compile" in outcome.error
 
 
-@pytest.mark.parametrize(("environment", "function"), [("tf2.15", "_update_step_xla"), ("tf2.21", "one_step_on_data")])
-def test_what_keras_has_xla_compile_on_a_gpu_is_seen_and_can_be_turned_off(worked, environment, function):
-    assert seen(worked(environment, pretend="yes"))["xla"] == [function]
-    assert seen(worked(environment, pretend="yes", xla="off"))["xla"] == []
+@pytest.mark.parametrize(
+    ("environment", "function"),
+    [("tf2.21", "one_step_on_data"), *for_a_campaign(("tf2.15", "_update_step_xla"))],
+)
+def test_what_keras_has_xla_compile_on_a_gpu_is_seen_and_can_be_turned_off(launch, environment, function):
+    assert read_settings(launch(environment, pretend="yes"))["xla"] == [function]
+    assert read_settings(launch(environment, pretend="yes", xla="off"))["xla"] == []
 
 
-@pytest.mark.parametrize("environment", ["tf2.5", "tf2.15", "tf2.21"])
-def test_keras_computes_in_mixed_precision_and_operations_are_deterministic(worked, environment):
-    outcome = worked(environment, precision="mixed_float16", deterministic="on")
-    assert seen(outcome) == {"xla": [], "precision": "mixed_float16", "deterministic": "on"}
+@pytest.mark.parametrize("environment", ["tf2.21", *for_a_campaign(("tf2.5",), ("tf2.15",))])
+def test_keras_computes_in_mixed_precision_and_operations_are_deterministic(launch, environment):
+    outcome = launch(environment, precision="mixed_float16", deterministic="on")
+    assert read_settings(outcome) == {"xla": [], "precision": "mixed_float16", "deterministic": "on"}
     assert outcome.observations["computed in"] == "float16"

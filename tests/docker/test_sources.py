@@ -1,6 +1,8 @@
 """Wheels and images from sources, in a real engine: builds have no network and no rights."""
 
+import secrets
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,8 @@ from harness.model.errors import CannotRunHereError
 from harness.session.sources import resolve_requested
 from tests.sources import SourceRepository
 
+pytestmark = pytest.mark.docker
+
 PROJECT = Project(Path(__file__).parents[2])
 
 #: What a build of a stranger's package may try. Its last line tells what it could do.
@@ -23,13 +27,13 @@ TRIES = """\
 import os, socket
 
 def build_wheel(folder, config_settings=None, metadata_directory=None):
-    found = [os.getuid()]
+    results = [os.getuid()]
     try:
         socket.create_connection(("192.0.2.1", 80), 3)
-        found.append("network")
+        results.append("network")
     except OSError as error:
-        found.append(error.strerror)
-    raise SystemExit("tried: %s" % found)
+        results.append(error.strerror)
+    raise SystemExit("tried: %s" % results)
 """
 
 
@@ -47,7 +51,8 @@ WHEEL = "mine-1.0-py3-none-any.whl"
 
 
 @pytest.fixture
-def repository(engine: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceRepository:
+def repository(need_images: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceRepository:
+    need_images("tf2.0")
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
     return SourceRepository(tmp_path / "mine")
 
@@ -64,60 +69,51 @@ def test_a_build_has_no_network_and_is_not_root(repository: SourceRepository) ->
         requirement(f"tf2.0+mine@{repository.folder}")
 
 
-def test_a_build_has_all_files_of_the_commit(repository: SourceRepository) -> None:
-    (repository.folder / ".dockerignore").write_text("requires.txt\n")
-    (repository.folder / ".gitattributes").write_text("requires.txt export-ignore\n")
-    repository.commit("")
-    assert requirement(f"tf2.0+mine@{repository.folder}").lock.pins["mine"] == "1.0"
-
-
-def built(repository: SourceRepository, *leaves: tuple[str, int]) -> list[str]:
+def build(repository: SourceRepository, out: str, *leaves: tuple[str, int]) -> list[str]:
     """Build a source that leaves files of these names and sizes, and return the names of those that come out."""
     (repository.folder / "backend.py").write_text(LEAVES.format(leaves=leaves))
     (repository.folder / "build.txt").touch()
     repository.commit("")
-    source, out = repository.folder.with_name("source"), repository.folder.with_name("out")
+    source, wheels = repository.folder.with_name(f"source-{out}"), repository.folder.with_name(out)
     (source / "files").mkdir(parents=True)
     git.read_commit(repository.folder, "HEAD").export(source / "files")
     recipe = WheelRecipe("mine", "3.7", source, repository.folder / "build.txt", 0, "1.0")
-    DockerBackend(PROJECT.root, "sources").build_wheel(recipe, out)
-    return sorted(path.name for path in out.iterdir())
+    DockerBackend(PROJECT.root, "sources").build_wheel(recipe, wheels)
+    return sorted(path.name for path in wheels.iterdir())
 
 
-def test_one_file_leaves_a_build(repository: SourceRepository) -> None:
-    assert built(repository, (WHEEL, 5), ("other.txt", 5)) == [WHEEL]
-
-
-@pytest.mark.parametrize("leaves", [[(WHEEL, 5), ("other-1.0-py3-none-any.whl", 5)], [(WHEEL, 2**29 + 1)]])
-def test_several_wheels_and_a_large_one_do_not_leave_a_build(
-    repository: SourceRepository, leaves: list[tuple[str, int]]
-) -> None:
-    with pytest.raises(CannotRunHereError, match="must leave one wheel of at most 512 MiB"):
-        built(repository, *leaves)
+def test_one_wheel_leaves_a_build_and_neither_several_nor_a_large_one(repository: SourceRepository) -> None:
+    assert build(repository, "one", (WHEEL, 5), ("other.txt", 5)) == [WHEEL]
+    for number, leaves in enumerate([[(WHEEL, 5), ("other-1.0-py3-none-any.whl", 5)], [(WHEEL, 2**29 + 1)]]):
+        with pytest.raises(CannotRunHereError, match="512 MiB"):
+            build(repository, f"refused{number}", *leaves)
 
 
 def test_a_builder_without_the_images_of_the_engine_is_refused(
     repository: SourceRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit("")
-    monkeypatch.setenv("BUILDX_BUILDER", "harness-test-sources")
-    buildx = ["docker", "buildx"]
-    subprocess.run([*buildx, "create", "--driver", "docker-container", "--name", "harness-test-sources"], check=True)
+    name, buildx = f"harness-test-{secrets.token_hex(4)}", ["docker", "buildx"]
+    monkeypatch.setenv("BUILDX_BUILDER", name)
+    subprocess.run([*buildx, "create", "--driver", "docker-container", "--name", name], check=True)
     try:
-        with pytest.raises(CannotRunHereError, match="a builder with the driver docker-container"):
+        with pytest.raises(CannotRunHereError, match="docker-container"):
             requirement(f"tf2.0+mine@{repository.folder}")
     finally:
-        subprocess.run([*buildx, "rm", "harness-test-sources"], check=True)
+        subprocess.run([*buildx, "rm", name], check=True)
 
 
-def test_the_image_has_the_wheel_over_its_base(repository: SourceRepository) -> None:
+def test_the_image_has_the_wheel_of_all_files_of_the_commit_over_its_base(repository: SourceRepository) -> None:
+    (repository.folder / ".dockerignore").write_text("requires.txt\n")
+    (repository.folder / ".gitattributes").write_text("requires.txt export-ignore\n")
     repository.commit("CALLS = 1\n")
     wanted = requirement(f"tf2.0+mine@{repository.folder}")
+    assert wanted.lock.pins["mine"] == "1.0"
     backend = DockerBackend(PROJECT.root, "sources")
     try:
         backend.prepare([wanted], lambda _: None)
-        found = backend.verify(wanted)
-        assert (found.installed["mine"], found.is_right) == ("1.0", True)
+        verification = backend.verify(wanted)
+        assert (verification.installed["mine"], verification.is_right) == ("1.0", True)
         assert backend.unprepared([wanted]) == []
     finally:
         backend.engine.api.remove_image(f"harness/{wanted.environment.name}:cpu", force=True)

@@ -35,16 +35,16 @@ def watched(engine, docker, requirement):
         lacking("whose process is whose is told on the engine's machine only, and there outside containers")
 
     def launch(*others):
-        asked, homes = [], set()
+        readings, homes = [], set()
 
         def processes():
-            asked.append(None)
-            if len(asked) == 1:  # before the launch
+            readings.append(None)
+            if len(readings) == 1:  # before the launch
                 return []
-            found = engine.api.containers(filters={"label": f"{RUN_LABEL}={docker._run}"})
-            own = {entry["Id"]: engine.api.inspect_container(entry["Id"])["State"]["Pid"] for entry in found}
-            homes.update((identity, container_of(pid)) for identity, pid in own.items() if pid)
-            return [process(pid) for pid in [*own.values(), *others] if pid]
+            containers = engine.api.containers(filters={"label": f"{RUN_LABEL}={docker._run}"})
+            pids = {entry["Id"]: engine.api.inspect_container(entry["Id"])["State"]["Pid"] for entry in containers}
+            homes.update((identity, container_of(pid)) for identity, pid in pids.items() if pid)
+            return [process(pid) for pid in [*pids.values(), *others] if pid]
 
         library = Library([{**H100, "nvmlDeviceGetComputeRunningProcesses": processes}], **NEW)
         with GpuMonitor([CARD], library, every=0.01) as watching:
@@ -54,15 +54,11 @@ def watched(engine, docker, requirement):
     return launch
 
 
-def test_the_containers_clock_is_this_machines_and_its_processes_are_its_own(watched):
-    seen, homes = watched()
-    assert seen["gpu_steady"] == 1
-    assert seen["gpu_foreign_processes"] == 0
+def test_a_launchs_processes_are_its_own_and_one_in_no_container_is_another(watched):
+    resources, homes = watched()
+    assert (resources["gpu_steady"], resources["gpu_foreign_processes"]) == (1, 0)
     # one that ends while it is looked at is in no group any more
     assert any(identity == home for identity, home in homes)
     assert all(home in (identity, None) for identity, home in homes)
-
-
-def test_a_process_in_no_container_is_another(watched):
-    seen, _ = watched(os.getppid())
-    assert seen["gpu_foreign_processes"] == 1
+    resources, _ = watched(os.getppid())
+    assert resources["gpu_foreign_processes"] == 1

@@ -11,10 +11,28 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import _environments, harness
-from tests.docker.conftest import docker, engine, made, requirement
+from tests.docker.conftest import (
+    built,
+    docker,
+    engine,
+    need_bases,
+    pytest_runtest_makereport,
+    requirement,
+    shared_folder,
+)
 from tests.lacking import ALL, lacking
 
-__all__ = ["_environments", "docker", "engine", "harness", "made", "requirement"]
+__all__ = [
+    "_environments",
+    "built",
+    "docker",
+    "engine",
+    "harness",
+    "need_bases",
+    "pytest_runtest_makereport",
+    "requirement",
+    "shared_folder",
+]
 
 
 class Proxy:
@@ -102,11 +120,11 @@ def proxy(engine, tmp_path):
 @pytest.fixture(scope="session")
 def _disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     path = tmp_path_factory.mktemp("disk")
-    made = subprocess.run(
+    process = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=160m", "harness-test", path], capture_output=True, text=True, check=False
     )
-    if made.returncode:
-        lacking(f"a disk of the test's own needs root: {made.stderr.strip()}", ALL)
+    if process.returncode:
+        lacking(f"a disk of the test's own needs root: {process.stderr.strip()}", ALL)
     yield path
     subprocess.run(["umount", "--lazy", path], check=True)
 

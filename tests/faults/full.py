@@ -33,10 +33,10 @@ def named(name: str) -> str:
 
 def main(disk: Path, when: str, log: Path) -> None:
     """Listen to what is opened, and run the command."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     wanted = when if "#" in when else f"{when}#1"
 
-    def heard(event: str, arguments: tuple[object, ...]) -> None:
+    def watch(event: str, arguments: tuple[object, ...]) -> None:
         if event != "open" or not isinstance(arguments[2], int) or not arguments[2] & WRITES:
             return
         if isinstance(arguments[0], int):
@@ -46,13 +46,13 @@ def main(disk: Path, when: str, log: Path) -> None:
         if path.name == FILLER or path == log or (path.is_absolute() and not path.is_relative_to(disk)):
             return
         name = named(path.name)
-        seen[name] = seen.get(name, 0) + 1
+        counts[name] = counts.get(name, 0) + 1
         with log.open("a") as file:
-            file.write(f"{name}#{seen[name]}\n")
-        if f"{name}#{seen[name]}" == wanted:
+            file.write(f"{name}#{counts[name]}\n")
+        if f"{name}#{counts[name]}" == wanted:
             fill(disk)
 
-    sys.addaudithook(heard)
+    sys.addaudithook(watch)
     from harness.cli import main as command
     from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES
 
@@ -62,5 +62,5 @@ def main(disk: Path, when: str, log: Path) -> None:
 
 
 if __name__ == "__main__":
-    where, moment, told, *sys.argv[1:] = sys.argv[1:]
-    main(Path(where), moment, Path(told))
+    where, moment, log, *sys.argv[1:] = sys.argv[1:]
+    main(Path(where), moment, Path(log))

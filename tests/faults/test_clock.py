@@ -41,24 +41,25 @@ def clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_set_back_in_the_middle_of_a_run(harness: Harness, clock: Path, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     (harness.root / "scenarios" / "sums.py").write_text(SCENARIO.format(mark=str(mark)))
-    turned = {"LD_PRELOAD": str(clock), "CLOCK_MARK": str(mark), "CLOCK_AFTER": str(BEFORE)}
-    done = harness.matrix("-s", "sums", "--rounds", "3", **turned)
-    assert done.returncode == 0, done.stderr
-    found = session.read(harness.run)
-    counted = [launch for launch in found.launches if launch.attempt == 0]
+    variables = {"LD_PRELOAD": str(clock), "CLOCK_MARK": str(mark), "CLOCK_AFTER": str(BEFORE)}
+    process = harness.matrix("-s", "sums", "--rounds", "3", **variables)
+    assert process.returncode == 0, process.stderr
+    results = session.read(harness.run)
+    counted = [launch for launch in results.launches if launch.attempt == 0]
     assert len(counted) == LAUNCHES
-    assert {launch.status for launch in found.launches} == {Status.OK}
+    assert {launch.status for launch in results.launches} == {Status.OK}
     # it went back, once
-    began = [datetime.fromisoformat(launch.started) for launch in found.launches]
-    steps = [after - before for before, after in pairwise(began)]
+    starts = [datetime.fromisoformat(launch.started) for launch in results.launches]
+    steps = [after - before for before, after in pairwise(starts)]
     assert [step < timedelta(0) for step in steps].count(True) == 1
-    assert min(launch.seconds for launch in found.launches) > 0.0
-    assert all(seconds >= 0.0 for launch in found.launches for seconds in launch.phases.values())
-    assert all(launch.resources["wall_seconds"] >= 0.0 for launch in found.launches)
-    assert "-0." not in done.stdout
+    assert min(launch.seconds for launch in results.launches) > 0.0
+    assert all(seconds >= 0.0 for launch in results.launches for seconds in launch.phases.values())
+    assert all(launch.resources["wall_seconds"] >= 0.0 for launch in results.launches)
+    assert "-0." not in process.stdout
     # what is done with the folder then
     assert harness("matrix", "--resume", str(harness.run)).returncode == 0
     assert harness("report", str(harness.run)).returncode == 0

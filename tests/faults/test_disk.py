@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -25,7 +25,6 @@ from harness.store.folder import RunFolder
 from harness.store.signature import is_from_here, sign
 from tests.cli.conftest import Harness
 from tests.faults import full
-from tests.lacking import campaign
 from tests.runs import launch, run
 
 SCENARIO = """\
@@ -121,13 +120,14 @@ def check_whole(folder: Path) -> list[str]:
     return lines
 
 
-def told(done: subprocess.CompletedProcess[str]) -> str:
-    """What was said, by sentences that say what to do."""
-    assert "defect" not in done.stderr, done.stderr
-    assert done.returncode == 4, done.stderr
-    assert "No space left on device" in done.stderr or "MiB free" in done.stderr, done.stderr
-    assert re.search(r"Free disk space|HARNESS_(DATA|CACHE)_DIR", done.stderr), done.stderr
-    return done.stderr
+def read_message(process: subprocess.CompletedProcess[str]) -> str:
+    """The message of a command that had no room, which says what to do."""
+    message = process.stderr
+    assert "defect" not in message, message
+    assert process.returncode == 4, message
+    assert "No space left on device" in message or "MiB free" in message, message
+    assert re.search(r"Free disk space|HARNESS_(DATA|CACHE)_DIR", message), message
+    return message
 
 
 #: More than is left of the page that a file ends in, which is there to be written to on a disk that is full.
@@ -169,69 +169,69 @@ def files(disk: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in disk.rglob("*") if path.is_file() and path.name != full.FILLER}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_full", [True, False], ids=["full", "read only"])
-@pytest.mark.parametrize("what", WRITES)
 def test_a_write_that_fails_leaves_every_file_as_it_was(
-    disk: Path, what: str, is_full: bool, monkeypatch: pytest.MonkeyPatch
+    disk: Path, is_full: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HARNESS_DATA_DIR", str(disk / "data"))
-    before = RunFolder.create(disk, "run")
-    before.write_run(run(), signed=True)
-    before.append(launch())
-    before.write_reports({"report.md": "1", "details.md": "1", "charts/a.svg": "1"})
-    load_machine()
-    with History.open(str(disk / "history" / "runs.duckdb"), writing=True) as history:
-        history.note("2025-01-01", "before")
-    was = files(disk)
-    full.fill(disk) if is_full else mounted(disk, "ro")
     words = r"No space left on device|MiB free" if is_full else "Read-only file system"
-    with pytest.raises((CannotRunHereError, OSError), match=words) as failed:
-        WRITES[what](disk)
-    assert files(disk) == was
-    if isinstance(failed.value, CannotRunHereError):
-        assert re.search("Free disk space|Make it writable|another", failed.value.advice)
-    else:
-        assert str(disk) in str(failed.value.filename)
-    (disk / full.FILLER).unlink() if is_full else mounted(disk, "rw")
-    WRITES[what](disk)
-    assert files(disk) != was
-    assert len(RunFolder(disk / "run").read_launches()) == 2 if what == "a record" else True
+    for number, (name, write) in enumerate(WRITES.items()):
+        place = disk / str(number)
+        place.mkdir()
+        monkeypatch.setenv("HARNESS_DATA_DIR", str(place / "data"))
+        folder = RunFolder.create(place, "run")
+        folder.write_run(run(), signed=True)
+        folder.append(launch())
+        folder.write_reports({"report.md": "1", "details.md": "1", "charts/a.svg": "1"})
+        load_machine()
+        with History.open(str(place / "history" / "runs.duckdb"), writing=True) as history:
+            history.note("2025-01-01", "before")
+        before = files(place)
+        full.fill(disk) if is_full else mounted(disk, "ro")
+        with pytest.raises((CannotRunHereError, OSError), match=words) as error:
+            write(place)
+        assert files(place) == before, name
+        if isinstance(error.value, CannotRunHereError):
+            assert re.search("Free disk space|Make it writable|another", error.value.advice), name
+        else:
+            assert str(disk) in str(error.value.filename)
+        (disk / full.FILLER).unlink() if is_full else mounted(disk, "rw")
+        write(place)
+        assert files(place) != before, name
+        assert len(folder.read_launches()) == (2 if name == "a record" else 1)
 
 
-def test_an_index_of_the_history_outlives_a_full_disk(disk: Path) -> None:
+@pytest.mark.slow
+def test_an_index_of_the_history_outlives_a_full_disk_and_a_new_one_is_whole_or_absent(disk: Path) -> None:
     where = str(disk / "history" / "runs.duckdb")
-    made = summarize(Results(run(), [launch()]))
-    with History.open(where, writing=True) as history:
-        assert history.add(made)
-    full.fill(disk)
-    many = [replace(made, run=str(number), commit=LONG) for number in range(100)]
-    with pytest.raises(CannotRunHereError, match="cannot be used"), History.open(where, writing=True) as history:
-        history.add_all(many)
-    (disk / full.FILLER).unlink()
-    with History.open(where, writing=True) as history:
-        assert history.add(replace(made, run="later"))
-        assert {made.run, "later"} <= {entry.run for entry in history.runs()}
-
-
-@pytest.mark.parametrize("left", range(0, 20_000, 4096))
-def test_a_new_history_on_a_full_disk_is_whole_or_absent(disk: Path, left: int) -> None:
-    """The files of DuckDB have three pages of 4 KiB when they are new."""
-    where = str(disk / "history" / "runs.duckdb")
-    made = summarize(Results(run(), [launch()]))
-    full.fill(disk)
-    os.truncate(disk / full.FILLER, (disk / full.FILLER).stat().st_size - left)
+    first = summarize(Results(run(), [launch()]))
+    many = [replace(first, run=str(number), commit=LONG) for number in range(100)]
 
     def add() -> None:
         with History.open(where, writing=True) as history:
-            history.add_all([replace(made, run=str(number), commit=LONG) for number in range(100)])
+            history.add_all(many)
 
-    with pytest.raises(CannotRunHereError, match="Free disk space"):
+    with History.open(where, writing=True) as history:
+        assert history.add(first)
+    full.fill(disk)
+    with pytest.raises(CannotRunHereError, match="cannot be used"):
         add()
     (disk / full.FILLER).unlink()
-    add()
-    with History.open(where) as history:
-        assert len(history.runs()) == 100
-    assert [path.name for path in (disk / "history").iterdir()] == ["runs.duckdb"]
+    with History.open(where, writing=True) as history:
+        assert history.add(replace(first, run="later"))
+        assert {first.run, "later"} <= {entry.run for entry in history.runs()}
+    # the files of DuckDB have three pages of 4 KiB when they are new
+    for left in range(0, 20_000, 4096):
+        shutil.rmtree(disk / "history")
+        full.fill(disk)
+        os.truncate(disk / full.FILLER, (disk / full.FILLER).stat().st_size - left)
+        with pytest.raises(CannotRunHereError, match="Free disk space"):
+            add()
+        (disk / full.FILLER).unlink()
+        add()
+        with History.open(where) as history:
+            assert len(history.runs()) == 100
+        assert [path.name for path in (disk / "history").iterdir()] == ["runs.duckdb"]
 
 
 def test_a_secret_that_cannot_be_kept_signs_nothing(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,65 +253,68 @@ def test_a_lock_is_held_on_a_full_disk_too(disk: Path) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_folders_that_are_read_only_are_named_before_anything_is_launched(command: Command) -> None:
     assert command.run().returncode == 0
     (folder,) = command.folders
-    was = files(command.disk)
+    before = files(command.disk)
     mounted(command.disk, "ro")
-    read_only = command("report", str(folder)), command.run(), command("matrix", "--resume", str(folder))
+    processes = [command("report", str(folder)), command("matrix", "--resume", str(folder))]
     # of a machine whose lock is elsewhere
     command.environ["HARNESS_DATA_DIR"] = str(command.log.parent / "data")
-    elsewhere = command.run()
-    results = command(*RUN, "--results", str(command.log.parent / "results"))
+    processes += [command.run(), command(*RUN, "--results", str(command.log.parent / "results"))]
     mounted(command.disk, "rw")
-    for done in (*read_only, elsewhere, results):
-        assert done.returncode == 4, done.stderr
-        assert "defect" not in done.stderr
-        assert "Read-only file system" in done.stderr
-        assert re.search("Make it writable|HARNESS_CACHE_DIR|--results", done.stderr)
-    assert files(command.disk) == was
+    for process in processes:
+        assert process.returncode == 4, process.stderr
+        assert "defect" not in process.stderr
+        assert "Read-only file system" in process.stderr
+        assert re.search("Make it writable|HARNESS_CACHE_DIR|--results", process.stderr)
+    assert files(command.disk) == before
 
 
-#: The writes at which CI has the disk full; `make campaign` has it full at every one.
-MOMENTS = ("run.json#1", ".lock#1", "launches.jsonl#3", "report.html#1")
+#: The writes at which the disk is full in one test; in a campaign it is full at every one.
+MOMENTS = ("run.json#1", "launches.jsonl#3")
 
 
-@pytest.mark.parametrize("when", MOMENTS if not campaign() else ["every"])
-def test_a_run_on_a_disk_that_fills_up_goes_on_once_there_is_room(command: Command, when: str) -> None:
-    moments = [when]
-    if when == "every":
-        assert command.run().returncode == 0
-        # the files of a launch's scratch folder are many, and alike
-        moments = [write for write in command.writes if ".py#" not in write]
-        assert len(moments) > 30
-    for moment in moments:
+@pytest.mark.slow
+def test_a_run_on_a_disk_that_fills_up_goes_on_once_there_is_room(command: Command) -> None:
+    check_runs(command, MOMENTS)
+
+
+@pytest.mark.campaign
+def test_a_run_on_a_disk_that_fills_up_at_any_write_goes_on_once_there_is_room(command: Command) -> None:
+    assert command.run().returncode == 0
+    # the files of a launch's scratch folder are many, and alike
+    moments = [write for write in command.writes if ".py#" not in write]
+    assert len(moments) > 30
+    check_runs(command, moments)
+
+
+def check_runs(command: Command, moments: Iterable[str]) -> None:
+    for when in moments:
         for name in ("data", "results"):
             shutil.rmtree(command.disk / name, ignore_errors=True)
-        check_run(command, moment)
+        process = command.run(when)
+        assert (command.disk / full.FILLER).exists(), f"{when} was never written"
+        if process.returncode:
+            read_message(process)
+        named = re.search(r"--resume (\S+)", process.stderr)
+        lines = {folder: check_whole(folder) for folder in command.folders}
+        # where there is something to go on with, the command for it is shown, and no folder is left where there is not
+        assert [str(folder) for folder in lines] == ([named[1]] if named else []), process.stderr
+        command.room()
+        for folder, before in lines.items():
+            resumed = command("matrix", "--resume", str(folder))
+            assert resumed.returncode == 0, (when, resumed.stderr)
+            after = check_whole(folder)
+            assert after[: len(before)] == before
+            assert [json.loads(line)["status"] for line in after].count("ok") >= 3
+            assert (folder / "report.html").exists()
+            assert list((folder / "charts").iterdir())
 
 
-def check_run(command: Command, when: str) -> None:
-    done = command.run(when)
-    assert (command.disk / full.FILLER).exists(), f"{when} was never written"
-    if done.returncode:
-        told(done)
-    named = re.search(r"--resume (\S+)", done.stderr)
-    kept = {folder: check_whole(folder) for folder in command.folders}
-    # where there is something to go on with, the line to do so with is told, and no folder is left where there is not
-    assert [str(folder) for folder in kept] == ([named[1]] if named else []), done.stderr
-    command.room()
-    for folder, before in kept.items():
-        resumed = command("matrix", "--resume", str(folder))
-        assert resumed.returncode == 0, (when, resumed.stderr)
-        after = check_whole(folder)
-        assert after[: len(before)] == before
-        statuses = [json.loads(line)["status"] for line in after]
-        assert statuses.count("ok") >= 3
-        assert (folder / "report.html").exists()
-        assert list((folder / "charts").iterdir())
-
-
+@pytest.mark.slow
 def test_output_to_a_full_disk_is_a_sentence(command: Command) -> None:
     with Path("/dev/full").open("wb") as output:
-        done = command("scenarios", "list", stdout=output)
-    assert "The output cannot be written" in told(done)
+        process = command("scenarios", "list", stdout=output)
+    assert "The output cannot be written" in read_message(process)

@@ -45,18 +45,18 @@ STAYS = "say('hello'); signal.pause()"
 
 
 @pytest.fixture
-def behind(made, docker, proxy, monkeypatch):
+def behind(built, docker, proxy, monkeypatch):
     """A backend whose engine is behind the proxy; `docker`, whose run it shares, looks past it."""
     monkeypatch.setenv("DOCKER_HOST", proxy.address)
     monkeypatch.setenv("HARNESS_ENGINE_SECONDS", "2")
     monkeypatch.setattr(container, "REMOVAL_SECONDS", 0.5)
-    backend = DockerBackend(made[0].root, docker._run)
+    backend = DockerBackend(built[0].root, docker._run)
     backend.engine = connect()
     yield backend
     proxy.thaw()
 
 
-def left(engine, run):
+def list_containers(engine, run):
     return engine.api.containers(all=True, quiet=True, filters={"label": f"{RUN_LABEL}={run}"})
 
 
@@ -86,15 +86,15 @@ def test_a_launch_of_an_engine_that_falls_silent_ends_at_its_time_limit(behind, 
     freezing.join()
     assert (outcome.status, outcome.error) == (Status.TIMEOUT, "it was still running after 3 s")
     # what it left is removed once the engine answers
-    assert left(engine, docker._run)
+    assert list_containers(engine, docker._run)
     proxy.thaw()
-    eventually(lambda: not left(engine, docker._run))
+    eventually(lambda: not list_containers(engine, docker._run))
 
 
 def test_a_removal_that_is_not_answered_takes_nothing_from_the_launch(behind, proxy, engine, docker, requirement):
     proxy.swallow(b"DELETE ")
     assert behind.launch(requirement, job("say('end', status='ok')")).status is Status.OK
-    assert len(left(engine, docker._run)) == 1
+    assert len(list_containers(engine, docker._run)) == 1
     assert docker.clean(docker._run) == 1
 
 
@@ -120,6 +120,7 @@ def test_an_engine_that_goes_away_is_a_sentence(behind, proxy, engine, docker, r
     assert docker.clean(docker._run) == 1
 
 
+@pytest.mark.campaign
 def test_an_engine_that_is_silent_from_the_start_is_a_sentence(behind, proxy, requirement):
     behind._get_image_id(requirement)
     proxy.freeze()
@@ -164,45 +165,49 @@ def without_image(proxy, engine, image):
     eventually(removed)
 
 
-@pytest.mark.parametrize(
-    ("fault", "told"),
-    [
-        (gone, "stopped answering"),
+#: What happens in one test, and in a campaign.
+FAULTS = [(gone, "stopped answering")]
+FAULTS += [
+    pytest.param(fault, words, marks=pytest.mark.campaign)
+    for fault, words in (
         (silent, "stopped answering"),
         (restarted, "stopped answering"),
-        (without_image, "refused to create a container: No such image"),
-    ],
-)
+        (without_image, "No such image"),
+    )
+]
+
+
+@pytest.mark.parametrize(("fault", "words"), FAULTS)
 def test_a_run_that_loses_its_engine_is_reported_and_goes_on_later(  # noqa: PLR0917 - fixtures
-    made, proxy, engine, tmp_path, fault, told
+    built, proxy, engine, tmp_path, fault, words
 ):
     scenario = tmp_path / "step.py"
     scenario.write_text(SCENARIO)
-    environ = {**os.environ, "DOCKER_HOST": proxy.address, "HARNESS_PROJECT": str(made[0].root)}
+    environ = {**os.environ, "DOCKER_HOST": proxy.address, "HARNESS_PROJECT": str(built[0].root)}
     environ["HARNESS_ENGINE_SECONDS"] = "5"
-    shutil.copytree(ROOT / "scenarios" / "kit", made[0].root / "scenarios" / "kit", dirs_exist_ok=True)
+    shutil.copytree(ROOT / "scenarios" / "kit", built[0].root / "scenarios" / "kit", dirs_exist_ok=True)
     short = ("--rounds", "4", "--warmup", "1ms", "--measure", "5ms", "--interleave", "launches", "--timeout", "20s")
-    name = made[1].environment.name
+    name = built[1].environment.name
     arguments = ("matrix", "-s", str(scenario), "-e", name, *short)
     command = [sys.executable, "-m", "harness", *arguments]
-    begun = subprocess.Popen(
+    process = subprocess.Popen(
         command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     eventually(lambda: any(tmp_path.glob("results/*/launches.jsonl")))
     (launches,) = tmp_path.glob("results/*/launches.jsonl")
-    eventually(lambda: launches.read_bytes().count(b"\n") >= 2 or begun.poll() is not None)
+    eventually(lambda: launches.read_bytes().count(b"\n") >= 2 or process.poll() is not None)
     fault(proxy, engine, f"harness/{name}:cpu")
-    _, said = begun.communicate(timeout=120)
-    assert begun.returncode == 4, said
+    _, messages = process.communicate(timeout=120)
+    assert process.returncode == 4, messages
     folder = launches.parent
-    assert told in said
-    assert f"To continue: harness matrix --resume {folder.relative_to(tmp_path)}" in said
+    assert words in messages
+    assert f"harness matrix --resume {folder.relative_to(tmp_path)}" in messages
     assert (folder / "report.md").exists()
     before = launches.read_bytes()
     assert before.count(b"\n") >= 2
     proxy.thaw()
     environ["DOCKER_HOST"] = engine.address
-    done = subprocess.run(
+    resumed = subprocess.run(
         [sys.executable, "-m", "harness", "matrix", "--resume", str(folder)],
         cwd=tmp_path,
         env=environ,
@@ -210,11 +215,12 @@ def test_a_run_that_loses_its_engine_is_reported_and_goes_on_later(  # noqa: PLR
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert resumed.returncode == 0, resumed.stderr
     assert launches.read_bytes().startswith(before)
-    assert not left(engine, folder.name)
+    assert not list_containers(engine, folder.name)
 
 
+@pytest.mark.campaign
 def test_a_removal_that_is_in_progress_is_waited_for_and_no_mistake(behind, engine, docker, requirement, monkeypatch):
     conflicts = iter([True, True])
     real = engine.api.remove_container
@@ -229,9 +235,9 @@ def test_a_removal_that_is_in_progress_is_waited_for_and_no_mistake(behind, engi
             raise APIError("removal of container is already in progress", response)
         real(name, **options)
 
-    with docker.hold(requirement, job(STAYS)) as held:
-        assert left(engine, docker._run)
+    with docker.hold(requirement, job(STAYS)) as launch:
+        assert list_containers(engine, docker._run)
         monkeypatch.setattr(engine.api, "remove_container", remove)
         assert docker.clean(docker._run) == 1
         monkeypatch.undo()
-        del held
+        del launch

@@ -7,7 +7,8 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -36,98 +37,14 @@ RUN = (
 #: What such a run has: each cell, and the control.
 LAUNCHES = 3
 
-#: Where a run is killed. `amid`: half of a line is written.
-POINTS = [
-    ("harness.store.folder:RunFolder.create", 1, "before"),
-    ("harness.store.folder:write_atomically", 1, "before"),
-    ("pathlib:Path.replace", 1, "before"),
-    ("harness.store.folder:RunFolder.create", 1, "after"),
-    ("harness.backends.local.backend:LocalBackend.prepare", 1, "after"),
-    ("harness.store.folder:RunFolder.write_run", 1, "before"),
-    ("harness.store.folder:RunFolder.write_run", 1, "after"),
-    ("harness.backends.local.process:LocalProcess.start", 1, "after"),
-    ("harness.backends.local.process:LocalProcess.start", 3, "after"),
-    ("harness.runner.launching:Launching.turn", 3, "before"),
-    ("harness.runner.launching:Launching.alone", 1, "after"),
-    ("harness.store.folder:append", 1, "before"),
-    ("harness.store.folder:append", 3, "amid"),
-    ("harness.store.folder:append", 3, "after"),
-    ("harness.store.folder:RunFolder.write_run", 2, "before"),
-    ("harness.session.running:report", 1, "before"),
-    ("harness.store.folder:RunFolder.write_reports", 1, "before"),
-    ("harness.store.folder:write_atomically", 3, "before"),
-    ("harness.store.folder:write_atomically", 4, "after"),
-    ("pathlib:Path.replace", 5, "before"),
-    ("pathlib:Path.replace", 6, "before"),
-    ("pathlib:Path.replace", 7, "before"),
-]
+#: Where the last line of a run is torn.
+TORN = ("harness.store.folder:append", 3, "amid")
 
-#: Where one of two rounds is, before which there is a pilot; it has so many launches.
-WITH_A_PILOT = [
-    ("harness.backends.local.process:LocalProcess.start", 1, "after"),
-    ("harness.store.folder:append", 1, "amid"),
-    ("harness.store.folder:append", 2, "after"),
-    ("harness.store.folder:append", 4, "amid"),
-]
+#: Where each kind of command is killed.
+POINTS = tomllib.loads(Path(__file__).with_name("kill_points.toml").read_text())
+
+#: How many launches a run of two rounds has, before which there is a pilot.
 LAUNCHES_WITH_A_PILOT = 2 + 2 * LAUNCHES
-
-#: Where one that goes on is.
-GOING_ON = [
-    ("harness.store.folder:RunFolder.repair", 1, "before"),
-    ("harness.store.folder:RunFolder.repair", 1, "after"),
-    ("harness.store.folder:append", 1, "amid"),
-    ("harness.store.folder:RunFolder.write_run", 1, "before"),
-]
-
-#: Where one in containers is.
-IN_CONTAINERS = [
-    ("harness.backends.docker.container:Container.put", 1, "before"),
-    ("harness.backends.docker.container:Container.start", 2, "after"),
-    ("harness.store.folder:append", 2, "before"),
-    ("harness.backends.docker.container:remove", 2, "before"),
-]
-
-#: Where what removes what a killed one left is killed, ...
-CLEANING = [
-    ("harness.backends.local.backend:_remove", 1, "before"),
-    ("harness.backends.local.backend:_remove", 1, "after"),
-]
-
-#: ... what puts runs together, ...
-MERGING = [
-    ("harness.store.folder:RunFolder.create", 1, "after"),
-    ("harness.store.folder:append", 3, "amid"),
-    ("harness.store.folder:RunFolder.write_run", 1, "before"),
-    ("harness.store.folder:RunFolder.write_run", 1, "after"),
-    ("harness.store.folder:RunFolder.write_reports", 1, "before"),
-    ("harness.store.folder:write_atomically", 4, "after"),
-]
-
-#: ... and what adds them to a history.
-ADDING = [
-    ("os:link", 1, "before"),
-    ("os:link", 1, "after"),
-    ("harness.history.index:_prepare", 1, "after"),
-    ("harness.history.index:History._insert", 1, "after"),
-    ("harness.history.index:History._insert", 3, "after"),
-    ("harness.history.database:_DuckDB.close", 1, "before"),
-    ("harness.history.database:_DuckDB.close", 1, "after"),
-]
-
-#: Where a search is killed: before and in a run, and before and while a step is stored.
-SEARCHING = [
-    ("harness.store.folder:RunFolder.create", 1, "after"),
-    ("harness.store.folder:append", 3, "amid"),
-    ("harness.bisect.folder:StepLog.append", 1, "before"),
-    ("harness.bisect.folder:append", 1, "amid"),
-]
-
-#: Where a build of an image is killed: while packages are selected, and while its builder works.
-BUILDING = [
-    ("pathlib:Path.hardlink_to", 1, "after"),
-    ("harness.backends.docker.bake:Builder._start_build", 1, "after"),
-    ("harness.backends.docker.bake:BuildLog.feed", 1, "before"),
-]
 
 #: A `docker` command whose builds end only if the file `BUILT` exists.
 BUILDER = """\
@@ -162,8 +79,19 @@ OTHERS = {
 }
 FILES = {"mine.py": "print(sum(range(1000)))\n", "scenarios/upstream/sums.py": CLAIMS}
 
+#: A point is a function, the number of its call, and when it is killed there.
+Point = tuple[str, int, str]
+
+
+def cases(kind: str, *some: int) -> pytest.MarkDecorator:
+    """Parametrize a test with some points of a kind, by their indices, and with all of them for a campaign."""
+    points = [tuple(point) for point in POINTS[kind]]
+    every = pytest.param(points, marks=pytest.mark.campaign)
+    return pytest.mark.parametrize("points", [[points[index] for index in some], every], ids=["some", "all"])
+
+
 #: How many moments are drawn, and from what.
-MOMENTS = int(os.environ.get("HARNESS_KILLS") or (1000 if campaign() else 30))
+MOMENTS = int(os.environ.get("HARNESS_KILLS") or (1000 if campaign() else 4))
 SEED = os.environ.get("HARNESS_FUZZ_SEED", "0")
 
 
@@ -196,8 +124,18 @@ class Killer:
         """Have folders of their own for the commands that follow."""
         self.root = root
         (root / "tmp").mkdir(parents=True)
-        own = {"TMPDIR": "tmp", "HARNESS_DATA_DIR": "data", "HARNESS_MACHINE_LOCK": "lock"}
-        self.environ = {name: str(root / inner) for name, inner in own.items()}
+        paths = {"TMPDIR": "tmp", "HARNESS_DATA_DIR": "data", "HARNESS_MACHINE_LOCK": "lock"}
+        self.environ = {name: str(root / path) for name, path in paths.items()}
+
+    def visit(self, points: Sequence[Point]) -> Iterator[Point]:
+        """Have folders of their own at each point."""
+        base = self.root
+        for number, point in enumerate(points):
+            self.begin(base / f"point{number}")
+            yield point
+
+    def check_killed(self, code: int) -> None:
+        assert code == -signal.SIGKILL, self.output
 
     def run(self, **how: Any) -> int:
         """Begin a run."""
@@ -217,8 +155,8 @@ class Killer:
         return folder
 
     @property
-    def said(self) -> str:
-        """All that the commands have said."""
+    def output(self) -> str:
+        """All that the commands have printed."""
         return (self.root / "output").read_text()
 
     @property
@@ -241,10 +179,10 @@ def killer(
     tmp_path: Path,
     record_property: Callable[[str, object], None],
 ) -> Iterator[Killer]:
-    made = Killer(harness, tmp_path)
-    made.begin(tmp_path / "killed")
-    yield made
-    record_property("kills", made.kills)
+    killer = Killer(harness, tmp_path)
+    killer.begin(tmp_path / "killed")
+    yield killer
+    record_property("kills", killer.kills)
 
 
 def whole_lines(folder: Path) -> list[bytes]:
@@ -262,12 +200,12 @@ def check_goes_on(killer: Killer, launches: int = LAUNCHES) -> None:
     folder = killer.folder
     if not (folder / "run.json").exists():
         assert killer.resume() == 2
-        assert "was killed before the first launch" in killer.said
-        assert killer("clean", str(folder)) == 0, killer.said
+        assert "was killed before the first launch" in killer.output
+        assert killer("clean", str(folder)) == 0, killer.output
         assert not folder.exists()
         return
     before = whole_lines(folder)
-    assert killer.resume() == 0, killer.said
+    assert killer.resume() == 0, killer.output
     check_whole(killer, before, launches)
 
 
@@ -276,14 +214,14 @@ def check_whole(killer: Killer, before: list[bytes], launches: int = LAUNCHES) -
     folder = killer.folder
     lines = whole_lines(folder)
     assert lines[: len(before)] == before
-    found = session.read(folder)
-    places = [(launch.round, launch.attempt, launch.order, launch.role) for launch in found.launches]
+    stored = session.read(folder).launches
+    places = [(launch.round, launch.attempt, launch.order, launch.role) for launch in stored]
     assert len(places) == len(set(places))
     # a round that was interrupted is done again whole, and so is one that others disturbed; of the pilot, what lacks
-    last = {launch.round: launch.attempt for launch in sorted(found.launches, key=lambda each: each.attempt)}
-    counted = [launch for launch in found.launches if launch.round == 0 or launch.attempt == last[launch.round]]
-    assert {entry.status for entry in counted} == {Status.OK}
-    assert len({(entry.round, entry.role, entry.cell) for entry in counted}) == len(counted) == launches
+    last = {launch.round: launch.attempt for launch in sorted(stored, key=lambda launch: launch.attempt)}
+    counted = [launch for launch in stored if launch.round == 0 or launch.attempt == last[launch.round]]
+    assert {launch.status for launch in counted} == {Status.OK}
+    assert len({(launch.round, launch.role, launch.cell) for launch in counted}) == len(counted) == launches
     assert (folder / "report.html").read_text().endswith("</html>\n")
     assert (folder / "report.md").read_text().count("\n## ") >= 2
     # what the killed one left is gone before anything else begins
@@ -293,51 +231,58 @@ def check_whole(killer: Killer, before: list[bytes], launches: int = LAUNCHES) -
     assert not killer.processes
 
 
-@pytest.mark.parametrize("point", POINTS, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
-def test_a_run_that_is_killed_at_a_point(killer: Killer, point: tuple[str, int, str]) -> None:
-    assert killer.run(at=point) == -signal.SIGKILL, killer.said
-    check_goes_on(killer)
+@pytest.mark.slow
+@cases("POINTS", 3, 12, 18)
+def test_a_run_that_is_killed_at_a_point(killer: Killer, points: Sequence[Point]) -> None:
+    for point in killer.visit(points):
+        killer.check_killed(killer.run(at=point))
+        check_goes_on(killer)
 
 
-@pytest.mark.parametrize("point", WITH_A_PILOT, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
-def test_a_run_with_a_pilot_that_is_killed_in_it_and_after_it(killer: Killer, point: tuple[str, int, str]) -> None:
-    two = (*RUN, "--rounds", "2", "--results", str(killer.results))
-    assert killer(*two, at=point) == -signal.SIGKILL, killer.said
-    check_goes_on(killer, LAUNCHES_WITH_A_PILOT)
+@pytest.mark.slow
+@cases("WITH_A_PILOT", 1)
+def test_a_run_with_a_pilot_that_is_killed_in_it_and_after_it(killer: Killer, points: Sequence[Point]) -> None:
+    for point in killer.visit(points):
+        killer.check_killed(killer(*RUN, "--rounds", "2", "--results", str(killer.results), at=point))
+        check_goes_on(killer, LAUNCHES_WITH_A_PILOT)
 
 
-@pytest.mark.parametrize("point", GOING_ON, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
-def test_a_run_that_is_killed_while_it_goes_on(killer: Killer, point: tuple[str, int, str]) -> None:
-    assert killer.run(at=("harness.store.folder:append", 3, "amid")) == -signal.SIGKILL, killer.said
-    assert killer.resume(at=point) == -signal.SIGKILL, killer.said
-    check_goes_on(killer)
+@pytest.mark.slow
+@cases("GOING_ON", 1)
+def test_a_run_that_is_killed_while_it_goes_on(killer: Killer, points: Sequence[Point]) -> None:
+    for point in killer.visit(points):
+        killer.check_killed(killer.run(at=TORN))
+        killer.check_killed(killer.resume(at=point))
+        check_goes_on(killer)
 
 
-@pytest.mark.parametrize("point", [POINTS[3], POINTS[5], POINTS[12], POINTS[15]], ids=str)
-@pytest.mark.parametrize("command", OTHERS)
-def test_a_run_of_another_command_that_is_killed(killer: Killer, command: str, point: tuple[str, int, str]) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["run", pytest.param("repro", marks=pytest.mark.campaign)])
+@cases("POINTS", 3, 15)
+def test_a_run_of_another_command_that_is_killed(killer: Killer, command: str, points: Sequence[Point]) -> None:
     """The run's folder has a copy of the script, so that the user may delete the file."""
-    for name, text in FILES.items():
-        path = killer.harness.root / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    assert killer(*OTHERS[command], "--results", str(killer.results), at=point) == -signal.SIGKILL, killer.said
-    before = whole_lines(killer.folder)
-    (killer.harness.root / "mine.py").unlink()
-    if not (killer.folder / "run.json").exists():
-        assert killer.resume() == 2
-        assert killer("clean", str(killer.folder)) == 0, killer.said
-        assert not list(killer.results.iterdir())
-        return
-    assert killer.resume() == 0, killer.said
-    check_untouched(killer, before)
+    for point in killer.visit(points):
+        for name, text in FILES.items():
+            path = killer.harness.root / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        killer.check_killed(killer(*OTHERS[command], "--results", str(killer.results), at=point))
+        before = whole_lines(killer.folder)
+        (killer.harness.root / "mine.py").unlink()
+        if (killer.folder / "run.json").exists():
+            assert killer.resume() == 0, killer.output
+            check_untouched(killer, before)
+        else:
+            assert killer.resume() == 2
+            assert killer("clean", str(killer.folder)) == 0, killer.output
+            assert not list(killer.results.iterdir())
 
 
 def check_untouched(killer: Killer, before: list[bytes]) -> None:
     """Check that the run has each launch once and a report, and that no temporary file or process remains."""
     assert whole_lines(killer.folder)[: len(before)] == before
-    found = session.read(killer.folder).launches
-    places = [(entry.group, entry.round, entry.attempt, entry.order, entry.role) for entry in found]
+    launches = session.read(killer.folder).launches
+    places = [(launch.group, launch.round, launch.attempt, launch.order, launch.role) for launch in launches]
     assert len(places) == len(set(places))
     assert (killer.folder / "report.html").read_text().endswith("</html>\n")
     assert not (get_cache_dir() / "scratch" / killer.folder.name).exists()
@@ -345,88 +290,88 @@ def check_untouched(killer: Killer, before: list[bytes]) -> None:
     assert not killer.processes
 
 
-@pytest.mark.parametrize("point", SEARCHING, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
-def test_a_search_that_is_killed_goes_on_with_its_steps(killer: Killer, point: tuple[str, int, str]) -> None:
+@pytest.mark.slow
+@cases("SEARCHING", 3)
+def test_a_search_that_is_killed_goes_on_with_its_steps(killer: Killer, points: Sequence[Point]) -> None:
     (killer.harness.root / "scenarios" / "slower.py").write_text(SLOWER)
     search = ("bisect", "-s", "slower", "--good", "old", "--bad", "new", "--backend", "local")
-    assert killer(*search, "--results", str(killer.results), at=point) == -signal.SIGKILL, killer.said
-    steps = killer.folder / "steps.jsonl"
-    before = steps.read_bytes().splitlines(keepends=True) if steps.exists() else []
-    whole = [line for line in before if line.endswith(b"\n")]
-    assert killer("bisect", "--resume", str(killer.folder)) in (0, 1), killer.said
-    # a step that was stored isn't taken again, and one that wasn't is stored now
-    after = steps.read_bytes().splitlines(keepends=True)
-    assert after[: len(whole)] == whole
-    assert len(after) > len(whole)
-    assert (killer.folder / "report.md").read_text()
-    runs = [path for path in killer.folder.iterdir() if path.is_dir()]
-    assert all((path / "run.json").exists() for path in runs)
-    assert not [path for path in runs if (get_cache_dir() / "scratch" / path.name).exists()]
-    assert killer("bisect", "--resume", str(killer.folder)) in (0, 1), killer.said
-    assert steps.read_bytes().splitlines(keepends=True) == after
-    assert [path for path in killer.folder.iterdir() if path.is_dir()] == runs
-    assert not list((killer.root / "tmp").iterdir())
-    assert not killer.processes
+    for point in killer.visit(points):
+        killer.check_killed(killer(*search, "--results", str(killer.results), at=point))
+        steps = killer.folder / "steps.jsonl"
+        before = steps.read_bytes().splitlines(keepends=True) if steps.exists() else []
+        finished = [line for line in before if line.endswith(b"\n")]
+        assert killer("bisect", "--resume", str(killer.folder)) in (0, 1), killer.output
+        # a step that was stored isn't taken again, and one that wasn't is stored now
+        after = steps.read_bytes().splitlines(keepends=True)
+        assert after[: len(finished)] == finished
+        assert len(after) > len(finished)
+        assert (killer.folder / "report.md").read_text()
+        runs = [path for path in killer.folder.iterdir() if path.is_dir()]
+        assert all((path / "run.json").exists() for path in runs)
+        assert not [path for path in runs if (get_cache_dir() / "scratch" / path.name).exists()]
+        assert killer("bisect", "--resume", str(killer.folder)) in (0, 1), killer.output
+        assert steps.read_bytes().splitlines(keepends=True) == after
+        assert [path for path in killer.folder.iterdir() if path.is_dir()] == runs
+        assert not list((killer.root / "tmp").iterdir())
+        assert not killer.processes
 
 
 @pytest.mark.docker
-@pytest.mark.parametrize("point", IN_CONTAINERS, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
+@cases("IN_CONTAINERS", 1)
 def test_a_run_in_containers_that_is_killed_leaves_none(
-    killer: Killer, engine: Any, made: Any, point: tuple[str, int, str]
+    killer: Killer, engine: Any, built: Any, points: Sequence[Point]
 ) -> None:
-    root, environment = made[0].root, made[1].environment.name
+    root, environment = built[0].root, built[1].environment.name
     shutil.rmtree(root / "scenarios", ignore_errors=True)  # another test's
     (root / "scenarios").mkdir()
     for name in ("ways.py", "kit"):
         path = killer.harness.root / "scenarios" / name
         (shutil.copytree if path.is_dir() else shutil.copy)(path, root / "scenarios" / name)
-    killer.environ |= {"DOCKER_HOST": engine.address, "HARNESS_PROJECT": str(root)}
 
-    def left() -> list[Any]:
+    def list_containers() -> list[Any]:
         return engine.api.containers(all=True, filters={"label": f"harness.run={killer.folder.name}"})
 
+    short = ("--rounds", "2", "--warmup", "1ms", "--measure", "5ms", "--backend", "docker", "-e", environment)
     try:
-        short = ("--rounds", "2", "--warmup", "1ms", "--measure", "5ms", "--backend", "docker", "-e", environment)
-        asked = ("matrix", "-s", "ways", "-a", "way=fine", *short, "--results", str(killer.results))
-        assert killer(*asked, at=point) == -signal.SIGKILL, killer.said
-        assert left()
-        before = whole_lines(killer.folder)
-        assert killer.resume() == 0, killer.said
-        assert not left()
-        assert whole_lines(killer.folder)[: len(before)] == before
-        found = session.read(killer.folder).launches
-        assert {entry.status for entry in found} == {Status.OK}
-        places = [(entry.round, entry.attempt, entry.order, entry.role) for entry in found]
-        assert len(places) == len(set(places))
-        assert (killer.folder / "report.html").read_text().endswith("</html>\n")
+        for point in killer.visit(points):
+            killer.environ |= {"DOCKER_HOST": engine.address, "HARNESS_PROJECT": str(root)}
+            command = ("matrix", "-s", "ways", "-a", "way=fine", *short, "--results", str(killer.results))
+            killer.check_killed(killer(*command, at=point))
+            assert list_containers()
+            before = whole_lines(killer.folder)
+            assert killer.resume() == 0, killer.output
+            assert not list_containers()
+            assert {launch.status for launch in session.read(killer.folder).launches} == {Status.OK}
+            check_untouched(killer, before)
     finally:
         shutil.rmtree(root / "scenarios")
         killer("clean", str(killer.folder))
 
 
-@pytest.mark.parametrize("point", BUILDING, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
+@cases("BUILDING", 1)
 def test_a_build_of_an_image_that_is_killed_ends_its_builder_and_is_done_again(
-    killer: Killer, point: tuple[str, int, str]
+    killer: Killer, points: Sequence[Point]
 ) -> None:
-    programs, wheels, image = (killer.root / name for name in ("programs", "wheels", "image"))
-    for folder in (programs, wheels):
-        folder.mkdir()
-    (programs / "docker").write_text(BUILDER)
-    (programs / "docker").chmod(0o755)
-    (wheels / "notes.txt").write_text("")
-    killer.environ |= {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "HARNESS_WHEELS": str(wheels)}
-    with imitated_engine(killer.root / "engine.sock", image) as address:
-        killer.environ |= {"DOCKER_HOST": address, "BUILT": str(image)}
-        assert killer("images", "build", "old", at=point) == -signal.SIGKILL, killer.said
-        while builders := [entry for entry in psutil.process_iter() if works_in(entry, killer.harness.root)]:
-            assert not psutil.wait_procs(builders, timeout=30)[1]
-        (abandoned,) = killer.root.glob(".harness-wheels-*")
-        os.utime(abandoned, (0, 0))
-        image.write_text("")
-        assert killer("images", "build", "old") == 0, killer.said
-    assert "old: sha256:0" in killer.said
-    assert not list(killer.root.glob(".harness-wheels-*"))
-    assert not list((killer.root / "tmp").iterdir())
+    for point in killer.visit(points):
+        programs, wheels, image = (killer.root / name for name in ("programs", "wheels", "image"))
+        for folder in (programs, wheels):
+            folder.mkdir()
+        (programs / "docker").write_text(BUILDER)
+        (programs / "docker").chmod(0o755)
+        (wheels / "notes.txt").write_text("")
+        killer.environ |= {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "HARNESS_WHEELS": str(wheels)}
+        with imitated_engine(killer.root / "engine.sock", image) as address:
+            killer.environ |= {"DOCKER_HOST": address, "BUILT": str(image)}
+            killer.check_killed(killer("images", "build", "old", at=point))
+            while builders := [process for process in psutil.process_iter() if works_in(process, killer.harness.root)]:
+                assert not psutil.wait_procs(builders, timeout=30)[1]
+            (abandoned,) = killer.root.glob(".harness-wheels-*")
+            os.utime(abandoned, (0, 0))
+            image.write_text("")
+            assert killer("images", "build", "old") == 0, killer.output
+        assert "old: sha256:0" in killer.output
+        assert not list(killer.root.glob(".harness-wheels-*"))
+        assert not list((killer.root / "tmp").iterdir())
 
 
 @contextmanager
@@ -461,78 +406,84 @@ def imitated_engine(path: Path, image: Path) -> Iterator[str]:
         thread.join()
 
 
-@pytest.mark.parametrize("point", CLEANING, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
-def test_a_removal_that_is_killed_is_done_again(killer: Killer, point: tuple[str, int, str]) -> None:
-    assert killer.run(at=("harness.store.folder:append", 3, "amid")) == -signal.SIGKILL, killer.said
-    scratch = get_cache_dir() / "scratch" / killer.folder.name
-    assert scratch.exists()
-    before = whole_lines(killer.folder)
-    assert killer("clean", str(killer.folder), at=point) == -signal.SIGKILL, killer.said
-    assert killer("clean", str(killer.folder)) == 0, killer.said
-    assert not scratch.exists()
-    assert whole_lines(killer.folder) == before
-    check_goes_on(killer)
+@pytest.mark.slow
+@cases("CLEANING", 1)
+def test_a_removal_that_is_killed_is_done_again(killer: Killer, points: Sequence[Point]) -> None:
+    for point in killer.visit(points):
+        killer.check_killed(killer.run(at=TORN))
+        scratch = get_cache_dir() / "scratch" / killer.folder.name
+        assert scratch.exists()
+        before = whole_lines(killer.folder)
+        killer.check_killed(killer("clean", str(killer.folder), at=point))
+        assert killer("clean", str(killer.folder)) == 0, killer.output
+        assert not scratch.exists()
+        assert whole_lines(killer.folder) == before
+        check_goes_on(killer)
 
 
-@pytest.mark.parametrize("point", MERGING, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
-def test_runs_whose_merge_was_killed_are_merged_again(killer: Killer, point: tuple[str, int, str]) -> None:
+@pytest.mark.slow
+@cases("MERGING", 1, 3)
+def test_runs_whose_merge_was_killed_are_merged_again(killer: Killer, points: Sequence[Point]) -> None:
     """What is half merged is no run, so that no history takes it in the place of its parts."""
-    one, other = (fleet.run(machine) for machine in ("m-1", "m-2"))
-    parts = [stored(killer.results, value, fleet.launches(value)) for value in (one, other)]
-    merge = ("merge", *map(str, parts), "--results", str(killer.root / "merged"))
-    assert killer(*merge, at=point) == -signal.SIGKILL, killer.said
-    (left,) = (killer.root / "merged").iterdir()
-    launches = sum(len(whole_lines(part)) for part in parts)
-    if (left / "run.json").exists():
-        assert len(whole_lines(left)) == launches
-        assert killer("report", str(left)) == 0, killer.said
-        assert (left / "report.html").read_text().endswith("</html>\n")
-    else:
-        assert killer("report", str(left)) == 2
-        assert "harness clean" in killer.said or "rm -r" in killer.said
-    assert killer(*merge) == 0, killer.said
-    (again,) = (path for path in (killer.root / "merged").iterdir() if path != left)
-    assert len(whole_lines(again)) == launches
-    assert (again / "report.html").read_text().endswith("</html>\n")
+    for point in killer.visit(points):
+        runs = [fleet.run(machine) for machine in ("m-1", "m-2")]
+        parts = [stored(killer.results, run, fleet.launches(run)) for run in runs]
+        merge = ("merge", *map(str, parts), "--results", str(killer.root / "merged"))
+        killer.check_killed(killer(*merge, at=point))
+        (left,) = (killer.root / "merged").iterdir()
+        launches = sum(len(whole_lines(part)) for part in parts)
+        if (left / "run.json").exists():
+            assert len(whole_lines(left)) == launches
+            assert killer("report", str(left)) == 0, killer.output
+            assert (left / "report.html").read_text().endswith("</html>\n")
+        else:
+            assert killer("report", str(left)) == 2
+            assert "harness clean" in killer.output or "rm -r" in killer.output
+        assert killer(*merge) == 0, killer.output
+        (merged,) = (path for path in (killer.root / "merged").iterdir() if path != left)
+        assert len(whole_lines(merged)) == launches
+        assert (merged / "report.html").read_text().endswith("</html>\n")
 
 
-@pytest.mark.parametrize("point", ADDING, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
+@pytest.mark.slow
+@cases("ADDING", 1, 4, 5)
 def test_a_run_is_in_a_history_once_however_often_its_adding_was_killed(
-    killer: Killer, point: tuple[str, int, str]
+    killer: Killer, points: Sequence[Point]
 ) -> None:
-    made = fleet.run()
-    folder = stored(killer.results, made, fleet.launches(made))
-    killer.environ["HARNESS_HISTORY"] = str(killer.root / "history.duckdb")
-    for _ in range(2):
-        killer("history", "add", str(folder), at=point)
-    assert killer("history", "add", str(folder)) == 0, killer.said
-    with History.open(killer.environ["HARNESS_HISTORY"]) as history:
-        (found,) = history.summaries()
-    assert found == summary.load_summary(folder)
+    for point in killer.visit(points):
+        run = fleet.run()
+        folder = stored(killer.results, run, fleet.launches(run))
+        killer.environ["HARNESS_HISTORY"] = str(killer.root / "history.duckdb")
+        for _ in range(2):
+            killer("history", "add", str(folder), at=point)
+        assert killer("history", "add", str(folder)) == 0, killer.output
+        with History.open(killer.environ["HARNESS_HISTORY"]) as history:
+            assert [*history.summaries()] == [summary.load_summary(folder)]
 
 
 def test_a_point_that_is_no_longer_there_is_told(killer: Killer) -> None:
     assert killer.run(at=("harness.store.folder:RunFolder.no_such", 1, "before")) == 70
-    assert "KeyError" in killer.said
+    assert "KeyError" in killer.output
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_at_any_moment(killer: Killer, tmp_path: Path) -> None:
     """Begun, gone on with and cleaned up after; a third of those that go on are killed too."""
-    assert killer.run() == 0, killer.said  # it makes the environments, too
+    assert killer.run() == 0, killer.output  # it makes the environments, too
     check_whole(killer, whole_lines(killer.folder))
     killer.begin(tmp_path / "timed")
     began = time.monotonic()
-    assert killer.run() == 0, killer.said
+    assert killer.run() == 0, killer.output
     length = time.monotonic() - began
     draw = random.Random(f"{SEED} kills")
-    counted, told = itertools.count(), 0
+    numbers, printed = itertools.count(), 0
     while killer.kills < MOMENTS:
-        killer.begin(tmp_path / f"killed{next(counted)}")
+        killer.begin(tmp_path / f"killed{next(numbers)}")
         if killer.run(seconds=draw.uniform(0.0, length)) != -signal.SIGKILL:
             continue  # it was over
-        if killer.kills >= told + 50:
-            told = killer.kills
-            print(f"{told} kills, seed {SEED}", flush=True)
+        if killer.kills >= printed + 50:
+            printed = killer.kills
+            print(f"{printed} kills, seed {SEED}", flush=True)
         goes_on = killer.results.exists() and list(killer.results.glob("*/run.json"))
         if goes_on and draw.random() < 1 / 3:
             killer.resume(seconds=draw.uniform(0.0, length))

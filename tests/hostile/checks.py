@@ -16,8 +16,8 @@ def check(backend: Backend, requirement: Requirement, script: Path) -> None:
     stated = dict(re.findall(r"^# (status|error|seconds|kept|not kept): (.*)$", text, re.MULTILINE))
     outcome = backend.launch(requirement, job(text, float(stated.get("seconds", 60.0))))
     assert outcome.status is Status(stated["status"]), outcome.error
-    assert outcome.error.startswith(stated.get("error", ""))
-    assert stated.get("not kept", "") in "".join(outcome.not_kept)
+    assert outcome.error.startswith(stated.get("error", "")), script.stem
+    assert stated.get("not kept", "") in "".join(outcome.not_kept), script.stem
     assert bool(outcome.not_kept) == ("not kept" in stated) or script.stem == "artifacts_are_a_link"
     if "kept" in stated:
         assert sorted(outcome.artifacts) == stated["kept"].split()

@@ -6,12 +6,17 @@ import pytest
 
 from harness.model.backend import Backend
 from harness.model.environment import Requirement
-from tests.backends.conftest import local, made, requirement
+from tests.backends.conftest import local, prepared, requirement
 from tests.hostile.checks import SCRIPTS, check
 
-__all__ = ["local", "made", "requirement"]
+__all__ = ["local", "prepared", "requirement"]
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+#: What takes more than a second.
+SLOW = ("folders_in_folders", "stops_itself")
+CASES = [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in SLOW else []) for path in SCRIPTS]
+
+
+@pytest.mark.parametrize("script", CASES)
 def test_its_record_says_what_it_must(local: Backend, requirement: Requirement, script: Path) -> None:
     check(local, requirement, script)

@@ -57,11 +57,12 @@ ACTS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\
 
 
 def check(text: str) -> None:
-    found = ACTS.search(text)
-    assert not found, text[max(0, found.start() - 200) : found.end() + 200]
+    match = ACTS.search(text)
+    assert not match, text[max(0, match.start() - 200) : match.end() + 200]
     assert not [line for line in text.splitlines() if line.startswith("forged")], text
 
 
+@pytest.mark.slow
 def test_nothing_that_is_shown_acts_on_the_terminal(harness: Harness) -> None:
     (harness.root / "scenarios" / "ways.py").unlink()
     Path(harness.root / "scenarios" / "bad.py").write_text(SCRIPT)
@@ -72,33 +73,33 @@ def test_nothing_that_is_shown_acts_on_the_terminal(harness: Harness) -> None:
         ("matrix", "-s", "bad", "-e", "old", "--backend", "local", "--dry-run"),
     ]
     for command in commands:
-        done = harness(*command)
-        assert done.returncode == 0, done.stderr
-        check(done.stdout + done.stderr)
-    done = harness.matrix("-s", "bad", "-e", "old", "--rounds", "1")
-    assert done.returncode == 1
-    assert "forged: [9/9] done" in done.stderr  # it is shown, as a part of a line
-    check(done.stdout + done.stderr)
-    done = harness("report", str(harness.run))
-    check(done.stdout + done.stderr)
+        process = harness(*command)
+        assert process.returncode == 0, process.stderr
+        check(process.stdout + process.stderr)
+    process = harness.matrix("-s", "bad", "-e", "old", "--rounds", "1")
+    assert process.returncode == 1
+    assert "forged: [9/9] done" in process.stderr  # it is shown, as a part of a line
+    check(process.stdout + process.stderr)
+    process = harness("report", str(harness.run))
+    check(process.stdout + process.stderr)
     # JSON has the same strings, in characters that a terminal shows
-    done = harness("matrix", "--resume", str(harness.run), "--json")
-    check(done.stdout + done.stderr)
-    printed = [json.loads(line) for line in done.stdout.splitlines()]
+    process = harness("matrix", "--resume", str(harness.run), "--json")
+    check(process.stdout + process.stderr)
+    printed = [json.loads(line) for line in process.stdout.splitlines()]
     assert printed == [json.loads(line) for line in (harness.run / "launches.jsonl").read_text().split("\n") if line]
     bad = json.loads(f'"{BAD}"')
     assert any(f"seen {bad}" in entry["observations"] for entry in printed)
-    done = harness("report", str(harness.run), "--format", "json")
-    check(done.stdout)
-    assert json.loads(done.stdout)
+    process = harness("report", str(harness.run), "--format", "json")
+    check(process.stdout)
+    assert json.loads(process.stdout)
 
 
 def test_what_is_wrong_with_a_header_is_told_in_lines_of_ours(harness: Harness) -> None:
     path = harness.root / "scenarios" / "bad.py"
     path.write_text(SCRIPT.replace("plus =", "minus ="))
-    done = harness("scenarios", "check", str(path))
-    assert done.returncode == 2
-    check(done.stdout + done.stderr)
+    process = harness("scenarios", "check", str(path))
+    assert process.returncode == 2
+    check(process.stdout + process.stderr)
 
 
 @pytest.mark.parametrize("show", [say, tell])
@@ -137,7 +138,7 @@ def received(day: int) -> Path:
     """A stored run of the day, with BAD in all of its texts, and with failed and unavailable cells."""
     planned = factories.cells()
     unavailable = Unavailable(factories.cell("tf2.1", call="fit", mode="eager", dtype="float32"), "reason", "advice")
-    made = factories.run(
+    stored_run = factories.run(
         planned,
         controlled=True,
         id=f"2026-11-{day:02}T04-10-00Z-aaaa",
@@ -148,40 +149,41 @@ def received(day: int) -> Path:
         sources={"step": "0123"},
         unavailable=[unavailable],
     )
-    made = replace(made, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in made.plan.groups})
+    stored_run = replace(stored_run, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in stored_run.plan.groups})
     launches = factories.rounds(dict.fromkeys(planned, 0.01), 5, 0.002, day)
     launches[0] = replace(
         launches[0], status=Status.FAILED, error="error", advice="advice", stderr="stderr", samples=[]
     )
     launches[1] = replace(launches[1], observations={"seen": "value"}, fingerprint={"done": "work"}, not_kept=["lost"])
-    folder = stored(Path("results"), made, launches)
+    folder = stored(Path("results"), stored_run, launches)
 
     def with_bad_values(path: Path) -> str:
-        return re.sub(r"\b(fit|float32|eager)\b", lambda found: found[0] + BAD, path.read_text())
+        return re.sub(r"\b(fit|float32|eager)\b", lambda match: match[0] + BAD, path.read_text())
 
     run = injected(
         json.loads(with_bad_values(folder / "run.json")), lambda data: check_run(codec.load(Run, data, "run"))
     )
     check = launch_check(codec.load(Run, run.encode(), "run"))
     lines = [json.loads(line) for line in with_bad_values(folder / "launches.jsonl").splitlines()]
-    told = [
+    texts = [
         injected(line, lambda data: check(codec.load(Launch, data, "launch"))) if number < 2 else json.dumps(line)
         for number, line in enumerate(lines)
     ]
     (folder / "run.json").write_text(run)
-    (folder / "launches.jsonl").write_text("\n".join([*told, ""]))
+    (folder / "launches.jsonl").write_text("\n".join([*texts, ""]))
     return folder
 
 
 def outputs(commands: Sequence[Sequence[object]]) -> Iterator[str]:
     """What each command prints, or says of an error that is ours."""
     for words in commands:
-        done = CliRunner().invoke(app, list(map(str, words)))
-        error = done.exception
+        result = CliRunner().invoke(app, list(map(str, words)))
+        error = result.exception
         assert error is None or isinstance(error, HarnessError | SystemExit), (words, error)
-        yield done.output + (str(error) if isinstance(error, HarnessError) else "")
+        yield result.output + (str(error) if isinstance(error, HarnessError) else "")
 
 
+@pytest.mark.slow
 def test_nothing_that_is_shown_of_received_runs_acts_on_the_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

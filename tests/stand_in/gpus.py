@@ -6,9 +6,13 @@ telemetry, faults and results, and no time of theirs is a GPU's.
 What they tell is set by environment variables, which the sources name.
 """
 
+import fcntl
+import hashlib
 import json
+import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -145,12 +149,29 @@ class Machine:
 
 
 def build(folder: Path) -> Path:
-    """Make all libraries in this folder, and return it. Skips the test where there is no C compiler."""
+    """Put all libraries into this folder, and return it. Skips the test where there is no C compiler.
+
+    All processes of the tests share one compilation, which a change of the sources repeats.
+    """
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         lacking("there is no C compiler (cc, gcc): the stand-ins for GPUs are C")
-    folder.mkdir(parents=True, exist_ok=True)
+    version = subprocess.run([compiler, "--version"], capture_output=True, check=True).stdout
+    sources = [path.read_bytes() for path in sorted(SOURCES.iterdir()) if path.is_file()]
+    digest = hashlib.sha256(b"".join([version, *sources])).hexdigest()[:16]
+    compiled = Path(tempfile.gettempdir(), f"harness-tests-stand-ins-{os.getuid()}-{digest}")
+    with compiled.with_suffix(".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not all((compiled / soname).exists() for soname in (*EMPTY, *COMPILED, "ptxas")):
+            compile_all(compiled, compiler)
+    shutil.copytree(compiled, folder, dirs_exist_ok=True)
     folder.chmod(0o755)  # a launch's user reads it
+    return folder
+
+
+def compile_all(folder: Path, compiler: str) -> None:
+    """Make all libraries in this folder."""
+    folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(SOURCES / "ptxas", folder)
     for soname in EMPTY:
         (folder / soname).write_bytes(shared_object(soname))
@@ -160,6 +181,5 @@ def build(folder: Path) -> Path:
         driver = [] if is_driver else [str(folder / "libcuda.so.1"), "-Wl,-rpath,$ORIGIN"]
         options = ["-std=gnu11", "-O1", "-w", "-shared", "-fPIC", f"-DVERSION={version}", f"-Wl,-soname,{soname}"]
         command = [compiler, *options, "-o", str(folder / soname), str(SOURCES / source), *driver, "-lm"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-    return folder
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert process.returncode == 0, process.stderr

@@ -76,8 +76,8 @@ class StandInProject:
         if NGC in self.names:
             self._base(NGC_IMAGE, NGC_DOCKERFILE, self.root / "images" / "locks")
         for name in self.names:
-            done = self.run(Machine(libraries), "images", "build", name, "--device", "gpu")
-            assert done.returncode == 0, done.stderr
+            process = self.run(Machine(libraries), "images", "build", name, "--device", "gpu")
+            assert process.returncode == 0, process.stderr
 
     def _base(self, image: str, dockerfile: str, context: Path) -> None:
         (self.root / "base.Dockerfile").write_text(dockerfile)
@@ -109,6 +109,6 @@ def without_nvidia(lock: str) -> str:
 
 def docker(*arguments: str) -> str:
     """What `docker` says to these arguments."""
-    done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    process = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    return process.stdout

@@ -4,9 +4,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
-from harness.backends.docker.cuda import is_enough, list_cudnn_parts, list_libraries
-from harness.backends.docker.cuda import judge as judge_all
+from harness.backends.docker.cuda import CudaReport, is_enough, judge, list_cudnn_parts, list_libraries
 from harness.catalog.environments import load_environments
 from harness.model.environment import Environment
 
@@ -32,11 +32,7 @@ def read(**changes):
     return {path: {"modules": [[1, 64, module] for module in modules], "unread": 0} for path, modules in code.items()}
 
 
-def judge(environment, what, code=None):
-    return judge_all(environment, what, {} if code is None else code)
-
-
-def found(**changes):
+def probe(**changes):
     """What the probe prints of a complete image: CUDA 11.8 for a TensorFlow that was built with 11.2."""
     return {
         "asked": {
@@ -55,157 +51,100 @@ def found(**changes):
     }
 
 
-def test_a_complete_image_takes_one_line():
-    report = judge(ENVIRONMENT, found())
+def judge_change(part: str, value: object, *, code=None, **catalog: object) -> CudaReport:
+    """Judge a complete image of which the probe says something else in one part."""
+    return judge(dataclasses.replace(ENVIRONMENT, **catalog), probe(**{part: value} if part else {}), code or {})
+
+
+def test_a_complete_image_takes_one_line_and_one_more_for_the_code_that_was_read():
+    report = judge(ENVIRONMENT, probe(), {})
     assert report.is_complete
     assert "libcupti.so" in report.opened  # by its second name
-    assert report.lines() == ["9 CUDA libraries open: CUDA 11.8 (built for 11.2), cuDNN 8.7.0 (built for 8.1)"]
-
-
-def test_a_missing_library_comes_with_the_loaders_words():
-    asked = found()["asked"] | {"Cupti": [["libcupti.so.11.2", ABSENT]]}
-    report = judge(ENVIRONMENT, found(asked=asked))
-    assert report.missing == {"libcupti.so.11.2": ABSENT}
-    assert f"libcupti.so.11.2: MISSING, {ABSENT}" in report.lines()
-
-
-def test_a_library_whose_own_libraries_are_missing_is_missing():
-    words = "libcudnn_ops_infer.so.8: undefined symbol"
-    opened = {soname: version for soname, version in found()["opened"].items() if soname != "libcudnn_ops_infer.so.8"}
-    report = judge(ENVIRONMENT, found(opened=opened, closed={"libcudnn_ops_infer.so.8": words}))
-    assert report.missing == {"libcudnn_ops_infer.so.8": words}
-
-
-@pytest.mark.parametrize(
-    ("part", "key", "value", "sentence"),
-    [
-        ("opened", "libcudart.so.11.0", "11.1", "CUDA is 11.1, but TensorFlow was built with 11.2."),
-        ("opened", "libcudnn.so.8", "8.0.5", "cuDNN is 8.0.5, but TensorFlow was built with 8.1."),
-        ("opened", "libcudnn.so.8", "9.1.0", "cuDNN is 9.1.0, but TensorFlow was built with 8.1."),
-        (
-            "build",
-            "cuda_version",
-            "11.8",
-            "According to the wheel, CUDA is 11.8, but according to the catalog, it is 11.2.",
-        ),
-        ("build", "cudnn_version", "9", "According to the wheel, cuDNN is 9, but according to the catalog, it is 8."),
-        (
-            "build",
-            "cuda_compute_capabilities",
-            ["sm_70", "compute_90"],
-            "According to the wheel, the GPU code is sm_70 compute_90, but according to the catalog, it is sm_70 "
-            "compute_80.",
-        ),
-    ],
-)
-def test_what_the_catalogue_does_not_describe_disagrees(part, key, value, sentence):
-    report = judge(ENVIRONMENT, found(**{part: {**found()[part], key: value}}))
-    assert not report.is_complete
-    assert report.disagreements == [sentence]
-
-
-def test_an_image_that_brings_its_packages_has_to_have_those_that_scenarios_import():
-    words = found(broken={"yaml": "ModuleNotFoundError: No module named 'yaml'"})
-    assert judge(ENVIRONMENT, words).is_complete  # its lock names what is in it
-    report = judge(dataclasses.replace(ENVIRONMENT, gpu_image="nvcr.io/tf:1"), words)
-    assert report.disagreements == ["The module yaml can't be imported (ModuleNotFoundError: No module named 'yaml')."]
-
-
-def test_builds_list_their_gpu_code_in_any_order():
-    build = {"cuda_compute_capabilities": ["compute_80", "sm_70"]}
-    assert judge(ENVIRONMENT, found(build=found()["build"] | build)).is_complete
-
-
-def test_the_gpu_code_that_was_read_takes_a_line():
-    report = judge(ENVIRONMENT, found(), read())
+    assert len(report.lines()) == 1
+    report = judge(ENVIRONMENT, probe(), read())
     assert report.is_complete
-    assert report.lines()[1:] == [
-        "GPU code: TensorFlow sm_70 compute_80, cuDNN sm_50 sm_70 sm_80 sm_90, cuBLAS sm_50 sm_70 sm_80 sm_90"
+    assert report.lines() == [
+        "9 CUDA libraries open: CUDA 11.8 (built for 11.2), cuDNN 8.7.0 (built for 8.1)",
+        "GPU code: TensorFlow sm_70 compute_80, cuDNN sm_50 sm_70 sm_80 sm_90, cuBLAS sm_50 sm_70 sm_80 sm_90",
     ]
 
 
-@pytest.mark.parametrize(
-    ("catalogue", "changes", "sentence"),
-    [
-        (
-            {},
-            {"tensorflow_cc": [["sm_70", "sm_80"]]},
-            "The libraries of TensorFlow contain this GPU code sm_70 sm_80; `gpu_code` in docker-bake.hcl is "
-            "sm_70 compute_80.",
-        ),
-        (
-            {},
-            {"tensorflow_cc": [["sm_70", "sm_80", "ptx_80"], ["sm_70", "ptx_80:7.1"]]},
-            "The libraries of TensorFlow contain this PTX without machine code compute_80 of PTX 7.1; "
-            "`ptx_alone` in docker-bake.hcl is not set.",
-        ),
-        (
-            {"ptx_alone": "compute_80 of PTX 7.1"},
-            {},
-            "The libraries of TensorFlow contain this PTX without machine code nothing; `ptx_alone` in "
-            "docker-bake.hcl is compute_80 of PTX 7.1.",
-        ),
-        (
-            {"cudnn_code": "sm_50 sm_70 sm_80 sm_90"},
-            {"cudnn_ops_infer": [["sm_75", "sm_80"], ["sm_80"]]},
-            "cuDNN has machine code for sm_80; `cudnn_code` in docker-bake.hcl is sm_50 sm_70 sm_80 sm_90.",
-        ),
-        (
-            {},
-            {"cublas": [["sm_80"]]},
-            "cuBLAS contains no code for 7.0, which the catalog lists as supported.",
-        ),
-    ],
-)
-def test_gpu_code_that_the_catalogue_does_not_tell_disagrees(catalogue, changes, sentence):
-    report = judge(dataclasses.replace(ENVIRONMENT, **catalogue), found(), read(**changes))
-    assert not report.is_complete
-    assert report.disagreements == [sentence]
+def test_a_missing_library_or_one_whose_own_libraries_are_missing_comes_with_the_loaders_words():
+    report = judge_change("asked", probe()["asked"] | {"Cupti": [["libcupti.so.11.2", ABSENT]]})
+    assert report.missing == {"libcupti.so.11.2": ABSENT}
+    assert f"libcupti.so.11.2: MISSING, {ABSENT}" in report.lines()
+    words = "libcudnn_ops_infer.so.8: undefined symbol"
+    versions = {soname: version for soname, version in probe()["opened"].items() if soname != "libcudnn_ops_infer.so.8"}
+    report = judge(ENVIRONMENT, probe(opened=versions, closed={"libcudnn_ops_infer.so.8": words}), {})
+    assert report.missing == {"libcudnn_ops_infer.so.8": words}
 
 
-def test_where_the_catalogue_does_not_know_cudnns_code_that_is_no_mistake():
+#: What the probe says in place of one part of a complete image.
+OTHERS = {
+    "CUDA is older": ("opened", {"libcudart.so.11.0": "11.1"}),
+    "cuDNN is older": ("opened", {"libcudnn.so.8": "8.0.5"}),
+    "cuDNN is of another major version": ("opened", {"libcudnn.so.8": "9.1.0"}),
+    "the wheel has another CUDA": ("build", {"cuda_version": "11.8"}),
+    "the wheel has another cuDNN": ("build", {"cudnn_version": "9"}),
+    "the wheel has other GPU code": ("build", {"cuda_compute_capabilities": ["sm_70", "compute_90"]}),
+}
+#: What was read in the libraries, and what the catalog says of them.
+OTHER_CODE = {
+    "machine code": (read(tensorflow_cc=[["sm_70", "sm_80"]]), {}),
+    "PTX alone": (read(tensorflow_cc=[["sm_70", "sm_80", "ptx_80"], ["sm_70", "ptx_80:7.1"]]), {}),
+    "no PTX alone": (read(), {"ptx_alone": "compute_80 of PTX 7.1"}),
+    "cuDNN": (
+        read(cudnn_ops_infer=[["sm_75", "sm_80"], ["sm_80"]]),
+        {"cudnn_code": "sm_50 sm_70 sm_80 sm_90"},
+    ),
+    "cuBLAS": (read(cublas=[["sm_80"]]), {}),
+}
+
+
+def test_what_the_catalogue_does_not_describe_disagrees(snapshot: SnapshotAssertion):
+    reports = {case: judge_change(part, {**probe()[part], **changes}) for case, (part, changes) in OTHERS.items()}
+    reports |= {case: judge_change("", None, code=code, **catalog) for case, (code, catalog) in OTHER_CODE.items()}
+    # an image that brings its packages has to have those that scenarios import; another one's lock names what is in it
+    broken = {"yaml": "ModuleNotFoundError: No module named 'yaml'"}
+    assert judge_change("broken", broken).is_complete
+    reports["a module"] = judge_change("broken", broken, gpu_image="nvcr.io/tf:1")
+    requests = {**probe()["asked"], "Cudnn": [["libcudnn.so.9", ""]]}
+    versions = {**probe()["opened"], "libcudnn.so.9": "9.1.0"}
+    reports["another library"] = judge(ENVIRONMENT, probe(asked=requests, opened=versions), {})
+    # where TensorFlow can't be asked, the catalogue's CUDA is looked for
+    reports["no TensorFlow"] = judge(ENVIRONMENT, probe(asked={}, trouble="TensorFlow does not start: no module"), {})
+    assert "libcublas.so.11" in reports["no TensorFlow"].missing
+    reports["no tools of XLA"] = judge(ENVIRONMENT, probe(ptxas="", libdevice=""), {})
+    assert [case for case, report in reports.items() if report.is_complete] == []
+    assert {case: report.disagreements for case, report in reports.items()} == snapshot
+
+
+def test_what_says_no_other_thing_agrees():
+    for changes in (
+        {"cuda_compute_capabilities": ["compute_80", "sm_70"]},  # in any order
+        {"cuda_version": "11.2.1"},
+    ):
+        assert judge_change("build", {**probe()["build"], **changes}).is_complete, changes
+    assert judge_change("build", {}).is_complete
+    # the catalogue does not know cuDNN's code
     assert ENVIRONMENT.cudnn_code == ""
-    assert judge(ENVIRONMENT, found(), read(cudnn_ops_infer=[["sm_120"]])).is_complete
+    assert judge(ENVIRONMENT, probe(), read(cudnn_ops_infer=[["sm_120"]])).is_complete
+    # where CUDA is copied, XLA's tools are only noted
+    report = judge_change("ptxas", "", cuda_image="tensorflow/tensorflow:2.4.0-gpu")
+    assert report.is_complete
+    assert len(report.lines()) == 2
 
 
 def test_a_wheel_that_is_newer_than_the_catalog_has_the_code_that_was_read():
     nightly = dataclasses.replace(ENVIRONMENT, gpu_code="sm_70 compute_80", gpu_code_of="2.5.0")
     code = read(tensorflow_cc=[["sm_80", "sm_120", "ptx_120"]], cublas=[["sm_80", "sm_120"]])
-    report = judge(nightly, found(build={}), code)
+    report = judge(nightly, probe(build={}), code)
     assert report.is_complete
     assert report.environment.gpu_code == "sm_80 compute_120"
     assert report.environment.cudnn_code == "sm_50 sm_70 sm_80 sm_90"
     assert not report.environment.is_unread
     # nothing was read
-    assert judge(nightly, found()).environment == nightly
-
-
-@pytest.mark.parametrize("build", [{"cuda_version": "11.2.1"}, {}], ids=["a patch release", "no build info"])
-def test_a_wheel_that_says_no_other_thing_agrees(build):
-    assert judge(ENVIRONMENT, found(build=build)).is_complete
-
-
-def test_a_tensorflow_that_asks_for_another_library_disagrees():
-    asked = {**found()["asked"], "Cudnn": [["libcudnn.so.9", ""]]}
-    report = judge(ENVIRONMENT, found(asked=asked, opened={**found()["opened"], "libcudnn.so.9": "9.1.0"}))
-    assert (
-        "TensorFlow loads libcudnn.so.9, but the CUDA and cuDNN in the catalog provide libcudnn.so.8."
-        in report.disagreements
-    )
-
-
-def test_where_tensorflow_cannot_be_asked_the_catalogues_cuda_is_looked_for_and_that_is_said():
-    report = judge(ENVIRONMENT, found(asked={}, trouble="TensorFlow does not start: no module"))
-    assert "libcublas.so.11" in report.missing
-    assert report.disagreements == ["TensorFlow does not start: no module"]
-
-
-def test_xlas_tools_are_needed_where_cuda_comes_from_packages_and_only_noted_where_it_is_copied():
-    assert len(judge(ENVIRONMENT, found(ptxas="", libdevice="")).disagreements) == 2
-    copied = dataclasses.replace(ENVIRONMENT, cuda_image="tensorflow/tensorflow:2.4.0-gpu")
-    report = judge(copied, found(ptxas=""))
-    assert report.is_complete
-    assert len(report.lines()) == 2
+    assert judge(nightly, probe(), {}).environment == nightly
 
 
 #: What the loaders of real wheels asked for (1.14.0, 2.3.4, 2.4.4, 2.10.1, 2.15.1, 2.21.0), in their own order.
@@ -227,29 +166,26 @@ ASKED = {
 versions = st.builds("{}.{}".format, st.integers(7, 13), st.integers(0, 20))
 
 
-@pytest.mark.parametrize(("built", "asked"), ASKED.items())
-def test_the_names_are_those_that_tensorflow_asks_for(built, asked):
-    first = {sonames[0] for sonames in list_libraries(*built).values()}
-    wanted = {f"lib{name}" for name in asked.split()}
-    assert wanted <= first
-    assert first - wanted <= {"libcurand.so.10"}  # not asked for from 2.15 on
-
-
-def test_where_cupti_is_newer_its_plain_name_will_do():
+def test_the_names_are_those_that_tensorflow_asks_for():
+    for built, names in ASKED.items():
+        first = {sonames[0] for sonames in list_libraries(*built).values()}
+        wanted = {f"lib{name}" for name in names.split()}
+        assert wanted <= first, built
+        assert first - wanted <= {"libcurand.so.10"}, built  # not asked for from 2.15 on
+    # where CUPTI is newer, its plain name will do
     assert list_libraries("11.2", "8.1")["Cupti"] == ("libcupti.so.11.2", "libcupti.so")
-
-
-def test_every_environment_of_the_catalogue_has_its_libraries(project):
-    for environment in load_environments(project).values():
-        found = list_libraries(environment.cuda, environment.cudnn)
-        assert {"CudaRuntime", "Cublas", "Cudnn"} <= found.keys()
-        assert all(re.fullmatch(r"lib\w+\.so[.\d]*", soname) for sonames in found.values() for soname in sonames)
-
-
-def test_cudnn_is_in_one_piece_up_to_7_and_then_in_several():
+    # cuDNN is in one piece up to 7, and then in several
     assert list_cudnn_parts("7.6") == ()
     assert "libcudnn_ops_infer.so.8" in list_cudnn_parts("8.1")
     assert "libcudnn_ops.so.9" in list_cudnn_parts("9.3")
+
+
+@pytest.mark.slow
+def test_every_environment_of_the_catalogue_has_its_libraries(project):
+    for environment in load_environments(project).values():
+        libraries = list_libraries(environment.cuda, environment.cudnn)
+        assert {"CudaRuntime", "Cublas", "Cudnn"} <= libraries.keys()
+        assert all(re.fullmatch(r"lib\w+\.so[.\d]*", soname) for sonames in libraries.values() for soname in sonames)
 
 
 @given(versions, versions)
@@ -258,9 +194,11 @@ def test_one_of_two_versions_serves_the_other_only_within_a_major_version(left, 
     assert (is_enough(left, right) or is_enough(right, left)) == same
 
 
-@pytest.mark.parametrize(
-    ("found", "built", "enough"),
-    [("11.8", "11.2", True), ("11.8.1", "11.8", True), ("12.9", "12.10", False), ("8.0.5", "8.1", False)],
-)
-def test_a_newer_minor_version_is_enough_and_an_older_one_is_not(found, built, enough):
-    assert is_enough(found, built) is enough
+def test_a_newer_minor_version_is_enough_and_an_older_one_is_not():
+    for version, built, enough in (
+        ("11.8", "11.2", True),
+        ("11.8.1", "11.8", True),
+        ("12.9", "12.10", False),
+        ("8.0.5", "8.1", False),
+    ):
+        assert is_enough(version, built) is enough, (version, built)

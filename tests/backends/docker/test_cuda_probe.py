@@ -44,50 +44,47 @@ def test_any_log_is_read(log):
     assert cuda_probe.parse_attempts(log) == {} or cuda_probe.MARK in log
 
 
+@pytest.mark.slow
 def test_without_tensorflow_it_says_so_and_opens_what_it_is_told_to():
     command = [sys.executable, cuda_probe.__file__, "libc.so.6", "libnone.so.1"]
-    found = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-    assert found["opened"] == {"libc.so.6": ""}
-    assert Path(found["files"]["libc.so.6"]).name == "libc.so.6"
-    assert found["folders"] == []
-    assert "cannot open shared object file" in found["closed"]["libnone.so.1"]
-    assert "No module named 'tensorflow'" in found["trouble"]
-    assert set(found["broken"]) <= set(cuda_probe.MODULES)
+    answer = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert answer["opened"] == {"libc.so.6": ""}
+    assert Path(answer["files"]["libc.so.6"]).name == "libc.so.6"
+    assert answer["folders"] == []
+    assert "libnone.so.1" in answer["closed"]["libnone.so.1"]
+    assert "'tensorflow'" in answer["trouble"]
+    assert set(answer["broken"]) <= set(cuda_probe.MODULES)
 
 
-@pytest.mark.parametrize(
-    ("keras", "broken"),
-    [
+@pytest.mark.slow
+def test_modules_that_cannot_be_imported_are_found_with_their_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    for name in cuda_probe.MODULES:
+        (tmp_path / f"{name}.py").write_text("")
+    for keras, broken in (
         ("", {}),
         ("raise ImportError('no libhdf5.so.200')", {"keras": "ImportError: no libhdf5.so.200"}),
         ("import os; os._exit(3)", dict.fromkeys(cuda_probe.MODULES, "the process ended with code 3")),
-    ],
-)
-def test_modules_that_cannot_be_imported_are_found_with_their_error(tmp_path, monkeypatch, keras, broken):
-    for name in cuda_probe.MODULES:
-        (tmp_path / f"{name}.py").write_text(keras if name == "keras" else "")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert cuda_probe.find_broken() == broken
+    ):
+        (tmp_path / "keras.py").write_text(keras)
+        assert cuda_probe.find_broken() == broken
 
 
-@pytest.mark.parametrize(
-    ("soname", "path", "version"),
-    [
+def test_a_library_that_tells_no_version_has_that_of_its_file_or_its_package(tmp_path):
+    (tmp_path / "site-packages" / "nvidia_cuda_runtime_cu11-11.8.89.dist-info").mkdir(parents=True)
+    for soname, path, version in (
         ("libcupti.so", "lib64/libcupti.so.11.8", "11.8"),
         ("libcudart.so.10.0", "lib64/libcudart.so.10.0.130", "10.0.130"),
         ("libcudart.so.11.0", "site-packages/nvidia/cuda_runtime/lib/libcudart.so.11.0", "11.8.89"),
         ("libother.so.1", "lib64/libother.so.1", ""),
-    ],
-)
-def test_a_library_that_tells_no_version_has_that_of_its_file_or_its_package(tmp_path, soname, path, version):
-    (tmp_path / "site-packages" / "nvidia_cuda_runtime_cu11-11.8.89.dist-info").mkdir(parents=True)
-    file = tmp_path / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    # a name that no library of this process has
-    name = soname.replace("lib", f"libtest{secrets.token_hex(4)}", 1)
-    file = file.with_name(name + file.name[len(soname) :])
-    file.write_bytes(shared_object(name))
-    assert cuda_probe.find_version(name, ctypes.CDLL(str(file))) == version
+    ):
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # a name that no library of this process has
+        name = soname.replace("lib", f"libtest{secrets.token_hex(4)}", 1)
+        file = file.with_name(name + file.name[len(soname) :])
+        file.write_bytes(shared_object(name))
+        assert cuda_probe.find_version(name, ctypes.CDLL(str(file))) == version
 
 
 def test_it_runs_on_the_catalogues_oldest_python():

@@ -17,35 +17,25 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_no_engine_says_what_was_tried_and_the_way_on(home, monkeypatch):
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{home}/none.sock")
+def fail_to_connect() -> str:
     with pytest.raises(CannotRunHereError) as error:
         connect()
-    assert error.value.message == (
-        f"Docker Engine does not answer at DOCKER_HOST (unix://{home}/none.sock): No such file or directory."
-    )
-    assert "systemctl start docker" in error.value.advice
+    return f"{error.value.message}\n{error.value.advice}"
 
 
-def test_a_machine_that_refuses_is_named(home, monkeypatch):
+def test_no_engine_says_what_was_tried_and_the_way_on(home, monkeypatch, snapshot):
+    messages = {}
+    variable = f"unix://{home}/none.sock"
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{closed.getsockname()[1]}")
-        with pytest.raises(CannotRunHereError, match="Connection refused"):
-            connect()
-
-
-@pytest.mark.parametrize(
-    ("variable", "value", "words"),
-    [
-        ("DOCKER_HOST", "carrier pigeon", r"DOCKER_HOST \(carrier pigeon\)"),
-        ("DOCKER_CONTEXT", "lost", "the context 'lost'"),
-    ],
-)
-def test_what_is_no_address_is_named(home, monkeypatch, variable, value, words):
-    monkeypatch.setenv(variable, value)
-    with pytest.raises(CannotRunHereError, match=words):
-        connect()
+        refusing = f"tcp://127.0.0.1:{closed.getsockname()[1]}"
+        for address in (variable, refusing, "carrier pigeon"):
+            monkeypatch.setenv("DOCKER_HOST", address)
+            messages[address.partition(":")[0]] = fail_to_connect().replace(address, "ADDRESS")
+    monkeypatch.delenv("DOCKER_HOST")
+    monkeypatch.setenv("DOCKER_CONTEXT", "lost")
+    messages["context"] = fail_to_connect()
+    assert messages == snapshot
 
 
 def test_the_current_context_is_taken(home):
@@ -58,8 +48,7 @@ def test_the_current_context_is_taken(home):
     meta.mkdir(parents=True)
     endpoint = {"Host": f"unix://{home}/far.sock", "SkipTLSVerify": False}
     (meta / "meta.json").write_text(json.dumps({"Name": "far", "Metadata": {}, "Endpoints": {"docker": endpoint}}))
-    with pytest.raises(CannotRunHereError, match=rf"at the context 'far' \(unix://{home}/far.sock\): No such file"):
-        connect()
+    assert f"'far' (unix://{home}/far.sock)" in fail_to_connect()
 
 
 def test_where_the_engine_is_can_be_told_without_asking_it(home, monkeypatch):
@@ -69,14 +58,9 @@ def test_where_the_engine_is_can_be_told_without_asking_it(home, monkeypatch):
     monkeypatch.delenv("DOCKER_HOST")
     monkeypatch.setenv("DOCKER_CONTEXT", "lost")
     assert find_address() == ""
-
-
-@pytest.mark.parametrize(
-    ("address", "here"),
-    [("unix:///var/run/docker.sock", True), ("http+unix:///run/x.sock", True), ("tcp://10.0.0.1:2376", False)],
-)
-def test_an_engine_behind_a_socket_is_this_machine(address, here):
-    assert Engine(None, address).is_here is here
+    # an engine behind a socket is this machine
+    for address, here in (("unix:///run/x.sock", True), ("http+unix:///run/x.sock", True), ("tcp://10.0.0.1", False)):
+        assert Engine(None, address).is_here is here
 
 
 def test_what_the_engine_would_not_do_has_its_words():

@@ -3,35 +3,26 @@
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from harness.backends.docker.priority import SHARES, Priority, find_priority
 from harness.model.backend import BackendFacts
 
 
-def engine(*, rootless: bool = False, **info: Any) -> Any:
+def make_engine(*, rootless: bool = False, **info: Any) -> Any:
     facts = BackendFacts("docker", rootless=rootless)
     return SimpleNamespace(info={"NCPU": 4, **info}, facts=facts, is_podman="BuildahVersion" in info)
 
 
-@pytest.mark.parametrize(("driver", "parent"), [("cgroupfs", "/"), ("systemd", "-.slice")])
-def test_each_driver_has_its_name_for_the_root(driver: str, parent: str) -> None:
-    assert find_priority(engine(CgroupDriver=driver), [3]) == Priority(parent, (3,))
-
-
-@pytest.mark.parametrize(
-    ("found", "cpus"),
-    [
-        (engine(), [3]),
-        (engine(CgroupDriver="none"), [3]),
-        (engine(CgroupDriver="systemd", rootless=True), [3]),
-        (engine(CgroupDriver="systemd", BuildahVersion="1.41.4"), [3]),
-        (engine(CgroupDriver="cgroupfs"), [0, 1, 2, 3]),
-    ],
-    ids=["no driver", "no control groups", "rootless", "Podman", "all CPUs"],
-)
-def test_an_engine_that_is_not_known_to_give_any_is_asked_for_none(found: Any, cpus: list[int]) -> None:
-    assert find_priority(found, cpus) is None
+def test_engines_that_are_known_to_give_priority_are_asked_for_it() -> None:
+    assert find_priority(make_engine(CgroupDriver="cgroupfs"), [3]) == Priority("/", (3,))
+    assert find_priority(make_engine(CgroupDriver="systemd"), [3]) == Priority("-.slice", (3,))
+    for engine, cpus in (
+        (make_engine(), [3]),
+        (make_engine(CgroupDriver="none"), [3]),
+        (make_engine(CgroupDriver="systemd", rootless=True), [3]),
+        (make_engine(CgroupDriver="systemd", BuildahVersion="1.41.4"), [3]),
+        (make_engine(CgroupDriver="cgroupfs"), [0, 1, 2, 3]),
+    ):
+        assert find_priority(engine, cpus) is None, (engine, cpus)
 
 
 def test_a_container_has_the_weight_on_the_measured_cpus_alone() -> None:

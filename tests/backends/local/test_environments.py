@@ -68,12 +68,12 @@ def test_an_environment_that_another_process_makes_is_waited_for(root, cache):
     environments = Environments(root, here)
     environments.folder(requirement).parent.mkdir(parents=True)
     lock = environments.folder(requirement).with_name(f".{environments.folder(requirement).name}.lock")
-    with ExitStack() as held:
-        held.enter_context(hold_lock(lock, "held"))
+    with ExitStack() as stack:
+        stack.enter_context(hold_lock(lock, "held"))
 
         def progress(step):
             steps.append(step)
-            held.close()  # the other process is done
+            stack.close()  # the other process is done
 
         environments.make(requirement, progress)
     assert "Waiting for it" in steps[0].words
@@ -89,17 +89,12 @@ def test_another_lock_or_another_recipe_is_another_environment(root, cache):
     assert environments.folder(requirement) != first
 
 
-def test_what_was_never_finished_is_made_anew(root, cache):
+def test_what_was_never_finished_or_has_lost_its_interpreter_is_made_anew(root, cache, tmp_path):
     environments, requirement = Environments(root, here), requirement_of(root)
     (environments.folder(requirement) / "bin").mkdir(parents=True)
-    (environments.folder(requirement) / "bin" / "python").write_text("torn")
+    environments.python(requirement).write_text("torn")
     environments.make(requirement, lambda line: None)
     assert environments.python(requirement).is_symlink()
-
-
-def test_an_environment_whose_interpreter_is_gone_is_made_anew(root, cache, tmp_path):
-    environments, requirement = Environments(root, here), requirement_of(root)
-    environments.make(requirement, lambda line: None)
     environments.python(requirement).unlink()
     environments.python(requirement).symlink_to(tmp_path / "gone")
     assert not environments.is_ready(requirement)
@@ -121,7 +116,7 @@ def test_a_cache_that_cannot_be_written_is_a_sentence(root, monkeypatch):
         Environments(root, here).make(requirement_of(root), lambda line: None)
 
 
-def test_without_its_python_one_is_unavailable_and_the_others_are_there(root, cache):
+def test_without_its_python_one_is_unavailable_and_where_none_can_be_had_nothing_runs(root, cache):
     backend = LocalBackend(root, "test")
     backend.environments = Environments(
         root, lambda version: here(version) if version == "3.11" else no_python(version)
@@ -130,22 +125,11 @@ def test_without_its_python_one_is_unavailable_and_the_others_are_there(root, ca
     prepared = backend.prepare([old, new], lambda line: None)
     assert "Python 3.7" in prepared.unavailable["old"].message
     assert prepared.images == {"new": new.lock.sha256}
-
-
-def test_where_none_can_be_had_nothing_runs(root, cache):
-    backend = LocalBackend(root, "test")
-    backend.environments = Environments(root, no_python)
     with pytest.raises(CannotRunHereError, match=r"Python 3.7 isn't installed on this machine.\nGet it."):
-        backend.prepare([requirement_of(root, python="3.7")], lambda line: None)
+        backend.prepare([old], lambda line: None)
 
 
-def test_the_real_recipe_takes_a_lock_with_nothing_in_it(made):
-    folder, _ = made
-    assert (folder / "environments").is_dir()
-    assert list((folder / "environments").glob("test-*/bin/python"))
-
-
-def a_wheel(folder):
+def make_wheel(folder):
     """A package of which the index has no such file; returns its line in a lock."""
     folder.mkdir()
     wheel = folder / "harness_tiny-1.0-py3-none-any.whl"
@@ -158,18 +142,23 @@ def a_wheel(folder):
     return f"harness-tiny==1.0 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
 
 
-def test_one_that_is_made_again_differs_in_times_alone(tmp_path, cache, monkeypatch):
+@pytest.mark.slow
+def test_one_of_a_folder_of_packages_that_is_made_again_differs_in_times_alone(tmp_path, cache, monkeypatch):
     monkeypatch.setenv("HARNESS_WHEELS", str(tmp_path / "wheels"))
     requirement = requirement_of(tmp_path)
-    requirement.lock.path.write_text(a_wheel(tmp_path / "wheels"))
-    environments = Environments(ROOT)
-    made = []
+    requirement.lock.path.write_text(make_wheel(tmp_path / "wheels"))
+    lock = dataclasses.replace(requirement.lock, pins={"harness-tiny": "1.0"})
+    requirement = dataclasses.replace(requirement, lock=lock)
+    backend = LocalBackend(ROOT, "test-run")
+    environments, contents = backend.environments, []
     for _ in range(2):
         environments.make(requirement, lambda step: None)
+        assert backend.verify(requirement).is_right
         folder = environments.folder(requirement)
-        made.append({path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.parent != folder})
+        files = [path for path in folder.rglob("*") if path.is_file() and path.parent != folder]
+        contents.append({path: path.read_bytes() for path in files})
         shutil.rmtree(folder)
-    first, second = made
+    first, second = contents
     assert [path for path in first if path.suffix == ".pyc"]
     assert first.keys() == second.keys()
     for path, data in first.items():
@@ -177,15 +166,3 @@ def test_one_that_is_made_again_differs_in_times_alone(tmp_path, cache, monkeypa
             assert (data[:8], data[12:]) == (second[path][:8], second[path][12:])
         else:
             assert data == second[path]
-
-
-def test_packages_come_from_a_folder_where_one_is_named(tmp_path, cache, monkeypatch):
-    requirement = requirement_of(tmp_path)
-    requirement.lock.path.write_text(a_wheel(tmp_path / "wheels"))
-    requirement = dataclasses.replace(
-        requirement, lock=dataclasses.replace(requirement.lock, pins={"harness-tiny": "1.0"})
-    )
-    monkeypatch.setenv("HARNESS_WHEELS", str(tmp_path / "wheels"))
-    backend = LocalBackend(ROOT, "test-run")
-    backend.environments.make(requirement, lambda step: None)
-    assert backend.verify(requirement).is_right

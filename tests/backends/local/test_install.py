@@ -7,6 +7,8 @@ import sys
 import tarfile
 from pathlib import Path
 
+import pytest
+
 from tests.backends.conftest import ROOT
 from tests.packageindex import PackageIndex, serving
 
@@ -49,23 +51,24 @@ def add_source(index: PackageIndex) -> None:
     index.uploads[path.name] = "2022-02-02T17:03:00Z"
 
 
+@pytest.mark.slow
 def test_a_source_is_built_with_the_tools_of_its_own_lock_and_nothing_is_left_beside(tmp_path: Path) -> None:
     (tmp_path / "index").mkdir()
     (tmp_path / "tmp").mkdir()
-    own = {name: str(tmp_path / inner) for name, inner in (("UV_CACHE_DIR", "cache"), ("TMPDIR", "tmp"))}
+    folders = {"UV_CACHE_DIR": str(tmp_path / "cache"), "TMPDIR": str(tmp_path / "tmp")}
     with serving(tmp_path / "index") as index:
         add_source(index)
-        environ = {**os.environ, **own, "UV_DEFAULT_INDEX": f"{index.url}/simple", "NO_PROXY": "127.0.0.1"}
+        environ = {**os.environ, **folders, "UV_DEFAULT_INDEX": f"{index.url}/simple", "NO_PROXY": "127.0.0.1"}
         environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
         for version in ("0.33", "0.36"):
             files = {f"wheel=={version}": index.add(f"wheel-{version}-py3-none-any")}
             files["thing==1.0"] = index.folder / "thing-1.0.tar.gz"
             hashes = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
             lock, folder = tmp_path / f"{version}.txt", tmp_path / version
-            lock.write_text("".join(f"{name} \\\n    --hash=sha256:{each}\n" for name, each in hashes.items()))
+            lock.write_text("".join(f"{name} \\\n    --hash=sha256:{digest}\n" for name, digest in hashes.items()))
             subprocess.run(
                 ["sh", ROOT / "images" / "install.sh", sys.executable, lock, folder], env=environ, check=True
             )
-            told = [folder / "bin" / "python", "-c", "import thing; print(thing.BUILT_WITH)"]
-            assert subprocess.run(told, capture_output=True, text=True, check=True).stdout.strip() == version
+            command = [folder / "bin" / "python", "-c", "import thing; print(thing.BUILT_WITH)"]
+            assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == version
     assert not list((tmp_path / "tmp").iterdir())
