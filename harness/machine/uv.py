@@ -30,8 +30,8 @@ _KEPT_PREFIXES = (
     "UV_SYSTEM_CERTS",
 )
 
-#: Variables of other tools that uv or an interpreter would follow.
-_DROPPED_NAMES = ("CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
+#: Variables of other tools that uv or an interpreter would follow. With COLUMNS, uv breaks the lines of its errors.
+_DROPPED_NAMES = ("COLUMNS", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
 
 
 @cache

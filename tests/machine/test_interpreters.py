@@ -67,6 +67,7 @@ def test_without_one_the_ways_to_get_it_are_named(bare, monkeypatch, snapshot):
 def test_a_download_that_fails_has_its_address_and_says_how_to_use_a_mirror(bare, monkeypatch):
     monkeypatch.setenv("UV_PYTHON_INSTALL_MIRROR", "http://127.0.0.1:9/pythons")
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    monkeypatch.setenv("COLUMNS", "60")
     with pytest.raises(UnavailableError, match=r"http://127\.0\.0\.1:9/pythons/\S+: .*refused.*\n.*INSTALL_MIRROR"):
         list(interpreters.install_with_uv("3.8"))
 
