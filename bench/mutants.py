@@ -199,9 +199,9 @@ def run_tests(root: Path, number: int, tests: Sequence[str]) -> str:
         environ = {**os.environ, "HARNESS_MUTANT": str(number)}
         environ.pop("HARNESS_MUTANT_LOG", None)
         done = subprocess.run(command, cwd=root, env=environ, capture_output=True, text=True, check=False)
-    if done.returncode == 1:
-        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
-        return failed[1] if failed else "a test"
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", done.stdout, re.M)
+    if failed and done.returncode in (1, 2):  # 2: pytest-xdist stopped because of -x
+        return failed[1]
     if done.returncode not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
         raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
     return ""
