@@ -1,6 +1,6 @@
 """Do the tests notice if a line of harness is wrong? Seeded mutants, and the tests that fail because of them.
 
-    python -m bench.mutants list               the mutants: what each changes, and where
+    python -m bench.mutants list               show the mutants and their places
     python -m bench.mutants plant FOLDER       write them into a checkout, each behind a switch that is off
     python -m bench.mutants run FOLDER LOG     which mutants the tests of a planted checkout notice
 
@@ -21,7 +21,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
@@ -33,7 +33,7 @@ SEED = 20261128
 PACKAGES = ("analysis", "plan", "report", "runner", "store")
 KINDS = ("operator", "constant", "sentence")
 EACH = 4  # mutants of a package and kind: 60 in all
-FIRST = 60  # tests that run before the others: most mutants are noticed by a test of their own module
+FIRST = 30  # tests that run before the others: most mutants are noticed by a test of their own module
 
 OPERATORS = {
     **{ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="},
@@ -70,7 +70,7 @@ class Mutant:
     after: str
     is_imported: bool  # the expression is evaluated at import, so that no single test reaches it
 
-    def lines(self) -> set[tuple[str, int]]:
+    def list_lines(self) -> set[tuple[str, int]]:
         """Return the lines that it changes."""
         return {(self.path, line) for line in range(self.start[0], self.end[0] + 1)}
 
@@ -149,9 +149,9 @@ def draw_mutants(root: Path, seed: int = SEED) -> list[Mutant]:
             random.Random(f"{seed} {package} {kind}").shuffle(of_kind)
             wanted = len(drawn) + EACH
             for site in of_kind:
-                if len(drawn) < wanted and not used & site.lines():
+                if len(drawn) < wanted and not used & site.list_lines():
                     drawn.append(site)
-                    used |= site.lines()
+                    used |= site.list_lines()
     return drawn
 
 
@@ -193,30 +193,35 @@ def run_tests(root: Path, number: int, tests: Sequence[str]) -> str:
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write("\n".join(tests))
         file.flush()
-        own = root / ".venv" / "bin" / "python"
-        python = str(own) if own.is_file() else sys.executable
-        command = [python, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "2", f"@{file.name}"]
+        planted_python = root / ".venv" / "bin" / "python"
+        python = str(planted_python) if planted_python.is_file() else sys.executable
+        command = [python, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"@{file.name}"]
         environ = {**os.environ, "HARNESS_MUTANT": str(number)}
         environ.pop("HARNESS_MUTANT_LOG", None)
-        done = subprocess.run(command, cwd=root, env=environ, capture_output=True, text=True, check=False)
-    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", done.stdout, re.M)
-    if failed and done.returncode in (1, 2):  # 2: pytest-xdist stopped because of -x
+        process = subprocess.run(command, cwd=root, env=environ, capture_output=True, text=True, check=False)
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", process.stdout, re.M)
+    if failed and process.returncode in (1, 2):  # 2: pytest-xdist stopped because of -x
         return failed[1]
-    if done.returncode not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
-        raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
+    if process.returncode not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
+        raise RuntimeError(process.stdout[-2000:] + process.stderr[-2000:])
     return ""
 
 
 def find_tests(mutant: Mutant, number: int, log: Sequence[tuple[int, str]]) -> list[str]:
-    """Return the tests that can notice a mutant: those that reach it, tests of its package first.
+    """Return the tests that reach a mutant. Tests of the same module and package come first.
 
-    An expression that is evaluated at import is reached by no single test: it needs all tests of its package, and those
-    that reach another mutant of its file.
+    No single test reaches an expression that is evaluated at import. It needs all tests that reach any mutant.
     """
-    package = mutant.path.split("/")[1]
+    package, name = mutant.path.split("/")[1], Path(mutant.path).stem
     numbers = {number} if not mutant.is_imported else {other for other, _ in log}
-    reached = {test for other, test in log if other in numbers and test}
-    return sorted(reached, key=lambda test: (not test.startswith(f"tests/{package}/"), "docker" in test, test))
+    tests = {test for other, test in log if other in numbers and test}
+    per_file = Counter(test.partition("::")[0] for test in tests)
+
+    def find_order(test: str) -> tuple[bool, bool, bool, int, str]:
+        file = test.partition("::")[0]
+        return "docker" in file, name not in file, not file.startswith(f"tests/{package}/"), -per_file[file], test
+
+    return sorted(tests, key=find_order)
 
 
 def run_all(root: Path, log_file: Path, ignored: Sequence[str]) -> None:

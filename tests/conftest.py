@@ -1,5 +1,6 @@
-"""What every test stands on: no file of the user's is read or written."""
+"""Fixtures of all tests. No test reads or writes a file of the user."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -39,35 +40,38 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What a whole session or module runs has a machine lock of these tests, and not the user's."""
+    """Set the machine lock of fixtures of a session or a module, which isn't the user's."""
     os.environ["HARNESS_MACHINE_LOCK"] = str(Path(tempfile.gettempdir()) / f"harness-tests-{os.getpid()}.lock")
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    """What a campaign tried and found, for docs/dev/validation/security-tests.md."""
-    ended = {
-        report.nodeid: report for reports in terminalreporter.stats.values() for report in reports if _tells(report)
+    """Print the numbers of a campaign, for docs/dev/validation/security-tests.md."""
+    reports_by_test = {
+        report.nodeid: report
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if _has_properties(report)
     }
-    tried: Counter[str] = Counter()
-    for entry in ended.values():
-        tried.update({name: int(str(value)) for name, value in entry.user_properties})
-    if tried and (campaign() or "HARNESS_FUZZ" in os.environ):
-        counts = ", ".join(f"{count:,} {name}" for name, count in tried.items())
-        found = len(terminalreporter.stats.get("failed", []))
+    counter: Counter[str] = Counter()
+    for entry in reports_by_test.values():
+        counter.update({name: int(str(value)) for name, value in entry.user_properties})
+    if counter and (campaign() or "HARNESS_FUZZ" in os.environ):
+        counts = ", ".join(f"{count:,} {name}" for name, count in counter.items())
+        failures = len(terminalreporter.stats.get("failed", []))
         seed = os.environ.get("HARNESS_FUZZ_SEED", "0")
-        terminalreporter.write_line(f"Tried: {counts}; found: {found}; HARNESS_FUZZ_SEED={seed}")
+        terminalreporter.write_line(f"Tried: {counts}; found: {failures}; HARNESS_FUZZ_SEED={seed}")
 
 
-def _tells(report: object) -> TypeGuard[pytest.TestReport]:
+def _has_properties(report: object) -> TypeGuard[pytest.TestReport]:
     return isinstance(report, pytest.TestReport) and bool(report.user_properties)
 
 
 def make_docs(project: Path, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
     """Run `make docs` of this clone on the pages of a project, without the address of a repository."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("GITHUB_", "HARNESS_REPOSITORY"))}
-    own = [f"BIN={Path(sys.executable).parent}", f"SITE={folder}", "-o", ".venv/.ready"]
+    variables = [f"BIN={Path(sys.executable).parent}", f"SITE={folder}", "-o", ".venv/.ready"]
     return subprocess.run(
-        ["make", "-f", ROOT / "Makefile", "docs", *own],
+        ["make", "-f", ROOT / "Makefile", "docs", *variables],
         cwd=project, env={**clean, **environ}, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
@@ -75,15 +79,22 @@ def make_docs(project: Path, folder: Path, **environ: str) -> subprocess.Complet
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the documentation site, built once."""
-    folder = tmp_path_factory.mktemp("docs") / "site"
-    done = make_docs(ROOT, folder)
-    assert done.returncode == 0, done.stderr
-    return folder
+    # one for all processes of pytest-xdist
+    shared = tmp_path_factory.getbasetemp()
+    folder = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "docs"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "built").exists():
+            process = make_docs(ROOT, folder / "site")
+            assert process.returncode == 0, process.stderr
+            (folder / "built").touch()
+    return folder / "site"
 
 
 @pytest.fixture(autouse=True)
 def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folders and a machine lock for each test, unless the environment names a cache to share (CI's warm one)."""
+    """Set folders and a machine lock for each test, unless the environment names a cache to share (CI's warm one)."""
     folder = tmp_path_factory.mktemp("machine")
     if "HARNESS_TEST_CACHE_DIR" in os.environ:
         monkeypatch.setenv("HARNESS_CACHE_DIR", os.environ["HARNESS_TEST_CACHE_DIR"])
@@ -111,26 +122,26 @@ def golden(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 
 @pytest.fixture(scope="session")
 def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the stand-ins for NVIDIA's libraries."""
+    """Return the folder of the fake NVIDIA libraries."""
     return build(tmp_path_factory.mktemp("stand-ins"))
 
 
 @pytest.fixture(scope="session")
 def forks() -> Iterator[Forks]:
-    """What runs the command without starting Python for it."""
-    with Forks() as made:
-        yield made
+    """Yield the process whose forks run commands."""
+    with Forks() as server:
+        yield server
 
 
 @pytest.fixture
 def project() -> Project:
-    """Project of the checkout that the tests are in."""
+    """Return the project of the checkout that the tests are in."""
     return Project(ROOT)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
-    """The folder of a run without a launch."""
-    made = RunFolder.create(tmp_path, "run")
-    made.write_run(run())
-    return made
+    """Return the folder of a run without a launch."""
+    run_folder = RunFolder.create(tmp_path, "run")
+    run_folder.write_run(run())
+    return run_folder

@@ -1,4 +1,4 @@
-"""What calls are refused with, for golden files."""
+"""The errors of calls, for golden files."""
 
 from collections.abc import Callable
 from pathlib import Path

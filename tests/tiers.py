@@ -1,9 +1,9 @@
-"""Which tests run, what was left out, and whether a quick test is quick: a plugin of pytest.
+"""Plugin of pytest: chooses the tests of a tier, counts the others, and checks that quick tests are quick.
 
     pytest                            the quick tests, and the README's main command in containers
     pytest tests/cli/test_matrix.py   all tests of a file, except those of the campaign
     pytest --tier all                 all tests, except those of the campaign
-    pytest --tier rest                all minus the quick ones: what `make test` left out
+    pytest --tier rest                all tests that `make test` leaves out
     pytest --tier campaign            tests that take hours: faults by the thousand, each scenario in each release
 
 A test that takes more than LIMIT seconds of CPU time is marked `slow`. In CI, an unmarked one fails.
