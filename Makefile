@@ -53,8 +53,8 @@ gpu-check: $(READY) ## what needs a GPU, in ten minutes, and a bundle of it for 
 	@$(BIN)/python -m bench.gpu_check $(ARGS)
 
 campaign: $(READY) ## a million mangled inputs, faults by the thousand, each scenario in each release; hours
-	HARNESS_FUZZ=50 $(PYTEST) --tier all tests/fuzz $(ARGS)
 	HARNESS_CAMPAIGN=1 $(PYTEST) --tier campaign $(ARGS)
+	HARNESS_CAMPAIGN=1 HARNESS_FUZZ=50 $(PYTEST) --tier all tests/fuzz tests/faults $(ARGS)
 
 simulate: $(READY) ## the tables of docs/dev/validation/simulation.md: how often the verdicts are right, where the truth is known
 	$(BIN)/python -m bench.simulation $(ARGS)
