@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.header import parse
 from harness.model.environment import Device
@@ -72,7 +71,7 @@ def problems(old: str, new: str) -> list[str]:
     ]
 
 
-def test_a_claim_is_what_an_issue_says_of_two_cells() -> None:
+def test_a_claim_is_what_an_issue_says_of_two_cells():
     assert read().claims[0] == Claim(
         issue=Issue("tensorflow/tensorflow", 40261),
         reported="predict takes 100 times as long as a call of the model",
@@ -86,7 +85,7 @@ def test_a_claim_is_what_an_issue_says_of_two_cells() -> None:
     )
 
 
-def test_bytes_are_what_each_call_of_one_side_keeps() -> None:
+def test_bytes_are_what_each_call_of_one_side_keeps():
     claim = read().claims[1]
     assert (claim.of, claim.bytes, claim.better) == ("memory growth", (1000.0, 20000.0), None)
     assert claim.range == (1000.0, 20000.0)
@@ -96,21 +95,21 @@ def test_bytes_are_what_each_call_of_one_side_keeps() -> None:
     assert read(text).claims[1].worse.environment == "tf2.0+numpy==1.17.4"
 
 
-def test_a_claim_may_be_of_a_phase() -> None:
+def test_a_claim_may_be_of_a_phase():
     text = HEADER.replace("ratio = [50, 300]", 'ratio = [1.2, 1.5]\n# of = "first call"')
     assert read(text).claims[0].of == "first call"
     seconds = HEADER.replace("bytes = [1000, 20000]", 'seconds = [5, 20]\n# of = "import"')
     assert (read(seconds).claims[1].of, read(seconds).claims[1].seconds) == ("import", (5.0, 20.0))
 
 
-def test_a_side_has_a_value_of_each_axis_and_moves_to_another_environment() -> None:
+def test_a_side_has_a_value_of_each_axis_and_moves_to_another_environment():
     scenario = read()
     assert scenario.compared_axes == ("call",)
     assert "rows" in scenario.row_axes
     rest = {"rows": "one", "size": "1", "inputs": "numpy", "model": "small"}
     predict, model = {"call": "predict", **rest}, {"call": "model", **rest}
 
-    def cells(environment: str, other: str = "") -> tuple[Cell, Cell]:
+    def cells(environment, other=""):
         name = scenario.name
         return Cell(name, environment, Device.CPU, predict), Cell(name, other or environment, Device.CPU, model)
 
@@ -163,11 +162,11 @@ CHANGES = [
 ]
 
 
-def test_a_wrong_claim_is_told_with_its_line_and_what_to_write(snapshot: SnapshotAssertion) -> None:
+def test_a_wrong_claim_is_told_with_its_line_and_what_to_write(snapshot):
     assert {f"{old} → {new}".replace("\n", " / "): problems(old, new) for old, new in CHANGES} == snapshot
 
 
-def test_a_setting_that_a_claim_names_is_an_axis() -> None:
+def test_a_setting_that_a_claim_names_is_an_axis():
     sides = 'worse = { environment = "tf2.2", xla = "on" }\n# better = { environment = "tf2.2", xla = "off" }'
     text = HEADER.replace(f"{WORSE}\n# {BETTER}", sides).replace("when = { rows", 'when = { call = "model", rows')
     scenario = read(text.replace("size = 32, inputs", 'xla = "off", size = 32, inputs'))

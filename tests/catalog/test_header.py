@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.header import parse
 from harness.model.errors import FileError
@@ -88,7 +87,7 @@ def problems(old: str, new: str, text: str = HEADER) -> list[str]:
     ]
 
 
-def test_a_header_describes_the_whole_scenario() -> None:
+def test_a_header_describes_the_whole_scenario():
     scenario = read()
     assert scenario.name == "step"
     assert scenario.axes == {
@@ -111,14 +110,14 @@ def test_a_header_describes_the_whole_scenario() -> None:
     assert scenario.row_axes == ("model", "size", "TF_ENABLE_ONEDNN_OPTS")
 
 
-def test_a_header_that_names_no_comparison_compares_the_releases() -> None:
+def test_a_header_that_names_no_comparison_compares_the_releases():
     assert with_lines().compare == [Comparison("release vs release", "environment")]
     claim = ('worse = { environment = "tf2.0", mode = "eager" }', 'better = { environment = "tf2.0", mode = "graph" }')
     lines = ('issue = "T#1"', 'reported = "slow"', "ratio = [2, 3]", *claim)
     assert not with_lines("[[tool.harness.claim]]", *lines).compare
 
 
-def test_a_comparison_may_be_about_another_quantity_than_the_step_and_in_percent() -> None:
+def test_a_comparison_may_be_about_another_quantity_than_the_step_and_in_percent():
     text = HEADER.replace("    pass", '    with bench.phase("first call"):\n        pass')
     quantities = ("peak memory", "memory growth", "traces", "first call", "device", "what a helper names")
     for quantity in quantities:
@@ -129,7 +128,7 @@ def test_a_comparison_may_be_about_another_quantity_than_the_step_and_in_percent
     assert read(HEADER.replace('# plus = "graph"', '# percent = true\n# plus = "graph"')).compare[0].percent
 
 
-def test_combinations_leave_out_what_the_header_excludes() -> None:
+def test_combinations_leave_out_what_the_header_excludes():
     scenario = read()
     combinations = scenario.combinations({**scenario.axes, "size": ["32"], "TF_ENABLE_ONEDNN_OPTS": [""]})
     pairs = [(axes["model"], axes["mode"]) for axes in combinations]
@@ -178,16 +177,16 @@ CHANGES = [
 ]
 
 
-def test_a_wrong_header_is_told_with_its_line_and_what_to_write(snapshot: SnapshotAssertion) -> None:
+def test_a_wrong_header_is_told_with_its_line_and_what_to_write(snapshot):
     assert {f"{old} → {new}".replace("\n", " / "): problems(old, new) for old, new in CHANGES} == snapshot
 
 
-def test_all_that_is_wrong_is_told_at_once_in_the_order_of_the_lines() -> None:
+def test_all_that_is_wrong_is_told_at_once_in_the_order_of_the_lines():
     texts = problems('title = "A step"', 'titel = "A step"', HEADER.replace('model = "large"', 'model = "huge"'))
     assert [line.split(" | ")[0] for line in texts] == ['titel = "A step"', 'model = "huge"']
 
 
-def test_the_sentence_names_file_and_line(snapshot: SnapshotAssertion) -> None:
+def test_the_sentence_names_file_and_line(snapshot):
     assert catch_text(FileError, read, HEADER.replace('title = "A step"', "title = 3")) == snapshot
 
 
@@ -207,7 +206,7 @@ def with_lines(*lines: str, code: str = "def scenario(bench, mode): ...") -> Sce
     return parse(SETTING.format(more="".join(f"# {line}\n" for line in lines), code=code), Path("step.py"))
 
 
-def test_a_setting_that_has_a_default_or_is_compared_is_an_axis(snapshot: SnapshotAssertion) -> None:
+def test_a_setting_that_has_a_default_or_is_compared_is_an_axis(snapshot):
     scenario = with_lines("[tool.harness.default]", 'xla = "off"')
     assert scenario.axes["xla"] == ["on", "off", "default"]
     assert (scenario.settings, scenario.default) == (["xla"], {"xla": "off"})
@@ -225,7 +224,7 @@ def test_a_setting_that_has_a_default_or_is_compared_is_an_axis(snapshot: Snapsh
     ] == snapshot
 
 
-def test_whether_a_file_uses_keras_is_read_in_its_code() -> None:
+def test_whether_a_file_uses_keras_is_read_in_its_code():
     uses = {
         "import keras": True,
         "from tensorflow.keras import layers": True,
@@ -236,7 +235,7 @@ def test_whether_a_file_uses_keras_is_read_in_its_code() -> None:
     assert {code: with_lines(code=f"{code}\ndef scenario(bench, mode): ...").uses_keras for code in uses} == uses
 
 
-def test_what_is_too_much_or_too_long_is_told(snapshot: SnapshotAssertion) -> None:
+def test_what_is_too_much_or_too_long_is_told(snapshot):
     model, values = '"small", "large"]', [str(number) for number in range(1000)]
     axes = "".join(f"# a{axis} = {values}\n" for axis in range(5))
     changes = {

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.catalog.lines import PYTHONS
 from harness.catalog.requirement_files import LOCKS, is_package_file, read
 from harness.catalog.requirement_specs import parse
@@ -80,7 +78,7 @@ def write(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-def test_requirements_are_those_of_the_python(tmp_path: Path):
+def test_requirements_are_those_of_the_python(tmp_path):
     file = read(write(tmp_path, "requirements.txt", PIP))
     assert file.tensorflow == "tensorflow==2.15.0"
     assert file.depends_on_python
@@ -96,7 +94,7 @@ def test_requirements_are_those_of_the_python(tmp_path: Path):
     assert (file.tensorflow, file.list_requirements(""), file.depends_on_python) == ("", ["numpy==1.26.4"], False)
 
 
-def test_an_environment_of_conda(tmp_path: Path):
+def test_an_environment_of_conda(tmp_path):
     file = read(write(tmp_path, "environment.yml", CONDA))
     assert file.tensorflow == "tensorflow==2.15.0"
     assert file.list_requirements("") == [
@@ -108,7 +106,7 @@ def test_an_environment_of_conda(tmp_path: Path):
     ]
 
 
-def test_a_project_has_the_packages_of_its_lock(tmp_path: Path):
+def test_a_project_has_the_packages_of_its_lock(tmp_path):
     for name, text, others in (("poetry.lock", POETRY, ["numpy==1.26.4"]), ("pylock.toml", PYLOCK, [])):
         (tmp_path / name).mkdir()
         paths = [write(tmp_path / name, name, text), write(tmp_path / name, "pyproject.toml", "")]
@@ -116,7 +114,7 @@ def test_a_project_has_the_packages_of_its_lock(tmp_path: Path):
             assert (file.tensorflow, file.list_requirements("3.11")) == ("tensorflow==2.15.0", others)
 
 
-def test_a_project_that_uv_locked(tmp_path: Path):
+def test_a_project_that_uv_locked(tmp_path):
     text = '[project]\nname = "mine"\nversion = "1"\nrequires-python = ">=3.11"\n'
     project = write(tmp_path, "pyproject.toml", text)
     process = run_uv(["lock", f"--directory={tmp_path}", "--offline"])
@@ -142,8 +140,8 @@ REFUSED = [
 ]
 
 
-def test_other_files_are_refused(tmp_path: Path, snapshot: SnapshotAssertion):
-    def refuse(name: str, text: str) -> str:
+def test_other_files_are_refused(tmp_path, snapshot):
+    def refuse(name, text):
         folder = tmp_path / str(len([*tmp_path.iterdir()]))
         folder.mkdir()
         return catch_text(UsageError, read, write(folder, name, text)).replace(str(folder), "")
@@ -159,14 +157,14 @@ def test_other_files_are_refused(tmp_path: Path, snapshot: SnapshotAssertion):
         assert f"/{name}" in refuse(name, text)
 
 
-def test_a_tensorflow_without_an_exact_version_is_that_of_other_environments(tmp_path: Path):
+def test_a_tensorflow_without_an_exact_version_is_that_of_other_environments(tmp_path):
     file = read(write(tmp_path, "r.txt", "tensorflow>=2.15\nx==1"))
     assert (file.tensorflow, file.list_requirements("")) == ("", ["x==1"])
     assert "line 1: 'tensorflow>=2.15'" in file.unpinned
     assert read(write(tmp_path, "e.yml", "dependencies: [tensorflow=2.15]")).unpinned
 
 
-def test_a_file_has_the_packages_of_the_files_that_it_includes(tmp_path: Path):
+def test_a_file_has_the_packages_of_the_files_that_it_includes(tmp_path):
     write(tmp_path, "base.txt", "x==1\n--requirement=more.txt")
     write(tmp_path, "more.txt", "y==2")
     file = read(write(tmp_path, "r.txt", "-r base.txt\ntensorflow==2.15.0\n-r more.txt"))

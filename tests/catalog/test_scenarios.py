@@ -2,7 +2,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
@@ -23,7 +22,7 @@ from harness.plan.settings import add_setting_axes
 from tests.errors import catch_text
 
 
-def test_part_a_is_complete_and_every_suite_selects_cells_that_exist(project: Project) -> None:
+def test_part_a_is_complete_and_every_suite_selects_cells_that_exist(project):
     result = find_scenarios(project)
     assert not result.broken
     scenario = result.scenarios["keras_step"]
@@ -41,7 +40,7 @@ def test_part_a_is_complete_and_every_suite_selects_cells_that_exist(project: Pr
         assert select(selection, add_setting_axes(selection, catalog), Device.CPU)[0]
 
 
-def test_files_keep_their_folders_and_stay_out_of_the_kits(project: Project, tmp_path: Path) -> None:
+def test_files_keep_their_folders_and_stay_out_of_the_kits(project, tmp_path):
     assert {"kit/__init__.py", "kit/__main__.py"} <= set(read_kit_files(project))
     for name in ("mine.py", "base/mine.py", "head/mine.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -58,12 +57,12 @@ def test_files_keep_their_folders_and_stay_out_of_the_kits(project: Project, tmp
         assert repr(name) in catch_text(UsageError, find_files_of, replace(scenario, files=[name]), {})
 
 
-def test_a_fingerprint_tells_names_and_contents_apart() -> None:
+def test_a_fingerprint_tells_names_and_contents_apart():
     assert hash_files({"a": b"b"}) != hash_files({"ab": b""})
     assert hash_files({"a": b"1", "b": b"2"}) == hash_files({"b": b"2", "a": b"1"})
 
 
-def test_a_users_scenarios_stand_beside_those_of_the_harness(project: Project, tmp_path: Path) -> None:
+def test_a_users_scenarios_stand_beside_those_of_the_harness(project, tmp_path):
     (tmp_path / "mine.py").write_text("# /// script\n# ///\n")
     (tmp_path / "another_tools.py").write_text("print('nothing of ours')\n")
     both = find_scenario_files(replace(project, own=tmp_path))
@@ -72,9 +71,7 @@ def test_a_users_scenarios_stand_beside_those_of_the_harness(project: Project, t
     assert find_scenario_files(replace(project, own=tmp_path / "none")) == find_scenario_files(project)
 
 
-def test_scenarios_that_cannot_be_read_or_share_a_name_are_refused(
-    project: Project, tmp_path: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_scenarios_that_cannot_be_read_or_share_a_name_are_refused(project, tmp_path, snapshot):
     upstream = tmp_path / "scenarios" / "upstream"
     upstream.mkdir(parents=True)
     for path in (upstream / "steps.py", tmp_path / "scenarios" / "steps.py", tmp_path / "keras_step.py"):
@@ -87,7 +84,7 @@ def test_scenarios_that_cannot_be_read_or_share_a_name_are_refused(
     assert {name: text.replace(str(tmp_path), "") for name, text in texts.items()} == snapshot
 
 
-def test_scenarios_of_upstream_issues_lie_a_folder_below(tmp_path: Path) -> None:
+def test_scenarios_of_upstream_issues_lie_a_folder_below(tmp_path):
     upstream = tmp_path / "scenarios" / "upstream"
     upstream.mkdir(parents=True)
     for path in (upstream / "leaks.py", tmp_path / "scenarios" / "steps.py"):
@@ -117,7 +114,7 @@ environment = ["tf1.14"]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     (tmp_path / "scenarios").mkdir()
     return tmp_path
 
@@ -131,7 +128,7 @@ def problems(folder: Path, text: str) -> list[str]:
     return [f"{problem.line}: {problem.text} {problem.fix}".strip() for problem in caught.value.problems]
 
 
-def test_a_suite_is_what_is_selected_where_and_for_how_long(folder: Path) -> None:
+def test_a_suite_is_what_is_selected_where_and_for_how_long(folder):
     assert load_suites(Project(folder)) == {}
     (folder / "scenarios" / "suites.toml").write_text(SUITES)
     (suite,) = load_suites(Project(folder)).values()
@@ -157,7 +154,7 @@ CHANGES = [
 ]
 
 
-def test_what_is_wrong_with_a_suite_is_told_with_its_line(folder: Path, snapshot: SnapshotAssertion) -> None:
+def test_what_is_wrong_with_a_suite_is_told_with_its_line(folder, snapshot):
     texts = {new or old: SUITES.replace(old, new, 1) for old, new in CHANGES}
     texts["no part"] = SUITES.partition("[[")[0]
     assert {change: problems(folder, text) for change, text in texts.items()} == snapshot

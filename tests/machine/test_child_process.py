@@ -14,7 +14,7 @@ from harness.machine.child_process import guard_command, run
 BUILDER = "sh -c 'sleep 1000; true' & echo $! begun; wait"
 
 
-def test_it_prints_and_ends_as_the_command_does() -> None:
+def test_it_prints_and_ends_as_the_command_does():
     process = subprocess.Popen(
         guard_command(["sh", "-c", "echo text; exit 3"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -24,7 +24,7 @@ def test_it_prints_and_ends_as_the_command_does() -> None:
     assert process.returncode == 3
 
 
-def test_a_command_that_takes_too_long_is_ended_and_it_is_reported() -> None:
+def test_a_command_that_takes_too_long_is_ended_and_it_is_reported():
     code, printed = run(["sh", "-c", BUILDER], os.environ, 0.1)
     assert code != 0
     assert "0.1 s" in printed.splitlines()[-1]
@@ -32,7 +32,7 @@ def test_a_command_that_takes_too_long_is_ended_and_it_is_reported() -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, None], ids=str)
-def test_all_that_it_started_ends_where_it_is_asked_to_and_where_its_pipe_closes(how: signal.Signals | None) -> None:
+def test_all_that_it_started_ends_where_it_is_asked_to_and_where_its_pipe_closes(how):
     process = subprocess.Popen(
         guard_command(["sh", "-c", BUILDER]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -49,7 +49,7 @@ def test_all_that_it_started_ends_where_it_is_asked_to_and_where_its_pipe_closes
     assert process.returncode == 128 + signal.SIGTERM
 
 
-def test_it_ends_where_who_started_it_is_killed(tmp_path: Path) -> None:
+def test_it_ends_where_who_started_it_is_killed(tmp_path):
     begins = (
         "import subprocess\n"
         "from harness.machine.child_process import guard_command\n"
@@ -63,7 +63,7 @@ def test_it_ends_where_who_started_it_is_killed(tmp_path: Path) -> None:
         assert process.stdout.read() == ""
 
 
-def test_one_that_does_not_end_when_it_is_asked_to_is_killed(tmp_path: Path) -> None:
+def test_one_that_does_not_end_when_it_is_asked_to_is_killed(tmp_path):
     program = tmp_path / "guarded.py"
     source = Path(guard_command([])[2]).read_text()
     assert "PATIENCE = 10.0" in source

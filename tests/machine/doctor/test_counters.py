@@ -24,7 +24,7 @@ SwapFree: 50 kB
 """
 
 
-def test_ticks_are_read_by_the_cpus_own_numbers(tree: Tree) -> None:
+def test_ticks_are_read_by_the_cpus_own_numbers(tree):
     assert read_ticks(tree({"proc/stat": STAT})) == {
         0: Ticks(total=135, busy=26, stolen=4),
         2: Ticks(total=241, busy=40, stolen=1),
@@ -34,18 +34,18 @@ def test_ticks_are_read_by_the_cpus_own_numbers(tree: Tree) -> None:
         assert read_ticks(tree(files)) == {}
 
 
-def test_what_cannot_be_read_is_none(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_read_is_none(tree, monkeypatch):
     assert read_ticks(tree({})) == {}
     assert memory_of(tree, monkeypatch, {}) is None
 
 
-def test_heat_is_counted_of_the_core_and_its_package(tree: Tree) -> None:
+def test_heat_is_counted_of_the_core_and_its_package(tree):
     folder = "sys/devices/system/cpu/cpu1/thermal_throttle"
     root = tree({f"{folder}/core_throttle_count": "2", f"{folder}/package_throttle_count": "3"})
     assert read_throttles(root, [0, 1]) == {1: 5}
 
 
-def test_this_process_is_read_with_what_it_has_used_and_may_call_itself_anything() -> None:
+def test_this_process_is_read_with_what_it_has_used_and_may_call_itself_anything():
     before = psutil.Process().name()
     try:
         with open("/proc/self/comm", "wb") as comm:  # noqa: PTH123 - as the kernel wants it
@@ -65,7 +65,7 @@ def memory_of(tree: Tree, monkeypatch: pytest.MonkeyPatch, files: Mapping[str, s
     return read_memory()
 
 
-def test_memory_is_in_bytes_and_what_was_swapped_in_pages(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_in_bytes_and_what_was_swapped_in_pages(tree, monkeypatch):
     memory = memory_of(tree, monkeypatch, {"proc/meminfo": INFO})
     assert memory
     assert memory.swapped_pages is None, "what is not counted is not zero"

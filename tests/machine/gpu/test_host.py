@@ -2,14 +2,13 @@
 
 import pynvml
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.machine.gpu.host import keep_driver_loaded, read
 from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings
 from tests.machine.gpu.library import DIVIDED, H100, K80, NEW, OLD, Library, process
 
 
-def test_an_old_card_that_does_not_answer_everything() -> None:
+def test_an_old_card_that_does_not_answer_everything():
     library = Library([K80], **OLD)
     assert read(library) == GpuHost(
         cards=[
@@ -28,7 +27,7 @@ def test_an_old_card_that_does_not_answer_everything() -> None:
     assert library.open == 0
 
 
-def test_new_cards_with_their_places_and_their_instances() -> None:
+def test_new_cards_with_their_places_and_their_instances():
     host = read(Library([H100, DIVIDED], **NEW))
     assert (host.driver, host.cuda, host.absent) == ("550.54.15", (12, 4), "")
     undivided, divided = host.cards
@@ -40,7 +39,7 @@ def test_new_cards_with_their_places_and_their_instances() -> None:
     assert divided.instances[0].profile == "1g.5gb"
 
 
-def test_how_a_card_is_set() -> None:
+def test_how_a_card_is_set():
     (card,) = read(Library([H100], **NEW)).cards
     assert card.settings == Settings(
         persistence=True,
@@ -64,14 +63,14 @@ def test_how_a_card_is_set() -> None:
     assert "application_sm_clock_mhz" not in card.settings.to_dict()
 
 
-def test_of_a_process_no_more_is_told_than_its_programs_name() -> None:
+def test_of_a_process_no_more_is_told_than_its_programs_name():
     names = {"nvmlSystemGetProcessName": "/opt/a/\x1b[31mtrain --token secret"}
     card = {**H100, "nvmlDeviceGetComputeRunningProcesses": [process(7)]}
     (user,) = read(Library([card], **{**NEW, **names})).cards[0].processes
     assert user == GpuProcess(7, "?[31mtrain", None)
 
 
-def test_a_machine_without_a_gpu_that_works_has_the_reason_and_nothing_else(snapshot: SnapshotAssertion) -> None:
+def test_a_machine_without_a_gpu_that_works_has_the_reason_and_nothing_else(snapshot):
     codes = ("LIBRARY_NOT_FOUND", "DRIVER_NOT_LOADED", "LIB_RM_VERSION_MISMATCH", "NO_PERMISSION", "UNKNOWN")
     machines = {code: Library([H100], starts=pynvml.NVMLError(getattr(pynvml, f"NVML_ERROR_{code}"))) for code in codes}
     lost = {"nvmlDeviceGetCudaComputeCapability": pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)}
@@ -81,18 +80,18 @@ def test_a_machine_without_a_gpu_that_works_has_the_reason_and_nothing_else(snap
     assert {(host.cards, host.driver, host.cuda) for host in hosts.values()} == {((), "", None)}
 
 
-def test_a_lost_card_is_left_out_and_the_others_keep_their_numbers() -> None:
+def test_a_lost_card_is_left_out_and_the_others_keep_their_numbers():
     host = read(Library([{}, H100], **NEW))
     assert [card.index for card in host.cards] == [1]
 
 
-def test_a_run_keeps_the_driver_of_its_cards_up_also_where_it_ends_with_an_error() -> None:
+def test_a_run_keeps_the_driver_of_its_cards_up_also_where_it_ends_with_an_error():
     library = Library([H100], **NEW)
     cards = read(library).cards
     indices: list[int] = []
-    library.nvmlDeviceGetHandleByIndex = indices.append  # type: ignore[method-assign,assignment]
+    library.nvmlDeviceGetHandleByIndex = indices.append
 
-    def run() -> None:
+    def run():
         with keep_driver_loaded(cards, library):
             assert (library.open, indices) == (1, [0])
             raise KeyboardInterrupt
@@ -102,13 +101,13 @@ def test_a_run_keeps_the_driver_of_its_cards_up_also_where_it_ends_with_an_error
     assert library.open == 0
 
 
-def test_without_cards_and_without_a_driver_nothing_is_kept_open() -> None:
+def test_without_cards_and_without_a_driver_nothing_is_kept_open():
     broken = Library([H100], starts=pynvml.NVMLError(pynvml.NVML_ERROR_DRIVER_NOT_LOADED))
     library = Library([H100], **NEW)
     with keep_driver_loaded([], library), keep_driver_loaded(read(library).cards, broken):
         assert library.open == 0
 
 
-def test_this_machine_is_read_without_an_error() -> None:
+def test_this_machine_is_read_without_an_error():
     host = read()
     assert bool(host.cards) != bool(host.absent)

@@ -30,12 +30,12 @@ def replay(path: Path) -> Replay:
     return Replay(path.read_text().splitlines())
 
 
-def test_there_are_recordings() -> None:
+def test_there_are_recordings():
     assert RECORDINGS
 
 
 @for_each_recording
-def test_the_cards_are_read_and_checked(path: Path) -> None:
+def test_the_cards_are_read_and_checked(path):
     library = replay(path)
     machine = host.read(library)
     names = json.loads(path.read_text().splitlines()[0])["cards"].split(", ")
@@ -57,7 +57,7 @@ def test_the_cards_are_read_and_checked(path: Path) -> None:
 
 
 @for_each_recording
-def test_the_numbers_of_a_launch_are_those_of_a_card(path: Path) -> None:
+def test_the_numbers_of_a_launch_are_those_of_a_card(path):
     library = replay(path)
     cards = host.read(library).cards
     recorded = sum('"nvmlDeviceGetTemperature"' in line for line in path.read_text().splitlines()) // len(cards)
@@ -65,7 +65,7 @@ def test_the_numbers_of_a_launch_are_those_of_a_card(path: Path) -> None:
     read_all = threading.Event()
     ticks = itertools.count()
 
-    def clock() -> float:
+    def clock():
         tick = next(ticks)
         if tick >= recorded:
             read_all.set()
@@ -83,7 +83,7 @@ def test_the_numbers_of_a_launch_are_those_of_a_card(path: Path) -> None:
 
 
 @for_each_recording
-def test_nothing_in_it_tells_whose_card_it_was(path: Path) -> None:
+def test_nothing_in_it_tells_whose_card_it_was(path):
     calls = [json.loads(line) for line in path.read_text().splitlines()[1:]]
     answers = {call["call"]: call.get("answer") for call in calls}
     assert "nvmlDeviceGetSerial" not in answers
@@ -97,7 +97,7 @@ def test_nothing_in_it_tells_whose_card_it_was(path: Path) -> None:
             assert re.fullmatch(r"0000:[0-9a-f]{2}:00\.0", answer["busId"])
 
 
-def test_errors_are_replayed_as_errors_and_the_last_answer_stays() -> None:
+def test_errors_are_replayed_as_errors_and_the_last_answer_stays():
     name = "nvmlDeviceGetTemperature"
     calls: list[dict[str, Any]] = [
         {"nvml": 1},
@@ -125,8 +125,8 @@ def test_errors_are_replayed_as_errors_and_the_last_answer_stays() -> None:
         library.nvmlDeviceGetNothing()
 
 
-def test_a_driver_that_is_not_there_is_recorded_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails() -> None:
+def test_a_driver_that_is_not_there_is_recorded_too(monkeypatch):
+    def fails():
         raise pynvml.NVMLError(pynvml.NVML_ERROR_DRIVER_NOT_LOADED)
 
     monkeypatch.setattr(pynvml, "nvmlInit", fails)

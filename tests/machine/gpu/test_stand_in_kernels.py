@@ -99,7 +99,7 @@ INSTRUCTIONS: list[tuple[str, str, Callable[[Numbers, Numbers], Numbers]]] = [
 ]
 
 
-def test_instructions_are_computed(stand_ins: Path) -> None:
+def test_instructions_are_computed(stand_ins):
     random = np.random.default_rng(0)
     for kind, instruction, expected in INSTRUCTIONS:
         is_float = kind.startswith("f")
@@ -175,13 +175,13 @@ $L__END:
 """
 
 
-def test_threads_exchange_numbers_and_wait_for_each_other(stand_ins: Path) -> None:
+def test_threads_exchange_numbers_and_wait_for_each_other(stand_ins):
     numbers, total = np.arange(64, dtype="float32"), np.array([1], "float32")
     launch(stand_ins, (HEADER + SUM).encode(), [numbers, total], 1, 64)
     assert total[0] == 1 + 2 * numbers.sum()
 
 
-def test_code_in_a_fat_binary_is_read_compressed(stand_ins: Path) -> None:
+def test_code_in_a_fat_binary_is_read_compressed(stand_ins):
     body = "add.f32 %c, %a, %b;"
     ptx = (HEADER + ELEMENTS.format(kind="f32", size=4, body=body)).encode()
     # LZ4: all bytes as they are, after their number; is_compressed is 0x2000
@@ -192,7 +192,7 @@ def test_code_in_a_fat_binary_is_read_compressed(stand_ins: Path) -> None:
     assert values.tolist() == [3.0] * 8
 
 
-def test_after_what_is_not_computed_nothing_is(stand_ins: Path) -> None:
+def test_after_what_is_not_computed_nothing_is(stand_ins):
     script = """
 import sys, numpy as np
 from pathlib import Path
