@@ -49,20 +49,6 @@ def test_all_that_it_started_ends_where_it_is_asked_to_and_where_its_pipe_closes
     assert process.returncode == 128 + signal.SIGTERM
 
 
-def test_it_ends_where_who_started_it_is_killed(tmp_path):
-    begins = (
-        "import subprocess\n"
-        "from harness.machine.child_process import guard_command\n"
-        f"with subprocess.Popen(guard_command(['sh', '-c', {BUILDER!r}]), stdin=subprocess.PIPE) as process:\n"
-        "    process.wait()\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", begins], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().endswith("begun\n")
-        process.kill()
-        assert process.stdout.read() == ""
-
-
 def test_one_that_does_not_end_when_it_is_asked_to_is_killed(tmp_path):
     program = tmp_path / "guarded.py"
     source = Path(guard_command([])[2]).read_text()

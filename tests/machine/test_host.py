@@ -20,7 +20,6 @@ def test_a_control_group_s_limit_is_what_processes_can_get(tmp_path, version, li
 
 def test_a_machine_differs_by_its_facts():
     facts = read_facts()
-    assert {"cpu", "cores", "memory_bytes", "kernel", "system", "harness_python"} <= set(facts)
     assert facts["cores"] >= 1
     assert facts["memory_bytes"] > 2**20
     assert find_differing(facts, facts) == []

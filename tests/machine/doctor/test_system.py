@@ -133,11 +133,9 @@ def test_a_core_of_ones_own_is_good_where_it_is_known(snapshot):
             check(cores((0, 1)), (1,), (0, 1)),
             check(pairs, (3,), (0, 2, 3)),
             check(pairs, (1, 3), every),
-            check(cores((0, 1), virtual=True), (1,), (0, 1)),
         ],
         "unknown": [
             check(cores((0,), (1,), virtual=True), (1,), (0, 1)),
-            check(cores((0,), (1,), virtual=None), (1,), (0, 1)),
             check(cores((0,), (1,), known=False), (1,), (0, 1)),
         ],
     }
@@ -220,27 +218,21 @@ def quota_v1(folder: str, quota: str) -> dict[str, str]:
 def test_the_quota_is_the_smallest_of_the_group_and_those_above_it(tree):
     above, group = f"{CGROUP}/user.slice/cpu.max", f"{CGROUP}/user.slice/app/cpu.max"
     table: list[tuple[dict[str, str], tuple[bool, float | None]]] = [
-        (V2, (True, None)),
         (V2 | {group: "max 100000\n"}, (True, None)),
         (V2 | {group: "150000 100000\n"}, (True, 1.5)),
         (V2 | {above: "50000 100000", group: "max 100000"}, (True, 0.5)),
         (V2 | {above: "50000"}, (True, 0.5)),
         (V2 | {above: "what"}, (True, None)),
         ({"proc/self/cgroup": "0::/\n", f"{CGROUP}/cpu.max": "200000 100000"}, (True, 2.0)),
-        (V1, (True, None)),
         (V1 | quota_v1("cpu,cpuacct/docker/abc", "-1"), (True, None)),
         (V1 | quota_v1("cpu,cpuacct", "50000"), (True, 0.5)),
         (V1 | quota_v1("cpuset/x", "1"), (True, None)),
-        ({}, (False, None)),
         ({"proc/self/cgroup": "0::/\n"}, (False, None)),
     ]
     assert [(files, read_quota(tree(files, number))) for number, (files, _) in enumerate(table)] == table
-
-
-def test_another_processs_quota_is_that_of_its_group(tree):
-    files = {"proc/71/cgroup": "0::/docker/abc\n", f"{CGROUP}/docker/cpu.max": "50000 100000"}
-    assert read_quota(tree(files), "71") == (True, 0.5)
-    assert read_quota(tree(files)) == (False, None)
+    # another process's quota is that of its group
+    root = tree({"proc/71/cgroup": "0::/docker/abc\n", f"{CGROUP}/docker/cpu.max": "50000 100000"}, "another")
+    assert (read_quota(root, "71"), read_quota(root)) == ((True, 0.5), (False, None))
 
 
 def test_a_quota_must_leave_room_beside_what_is_measured(tree, snapshot):

@@ -4,10 +4,8 @@
 harness makes of a card that a person had stays so without the card. Those named `stand-in-…` are of tests/stand_in.
 """
 
-import itertools
 import json
 import re
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +15,8 @@ import pytest
 from bench.gpu_check.recording import Recorder, Replay
 from harness.machine.doctor.prerequisites import check_gpu
 from harness.machine.gpu import host, selection
-from harness.machine.gpu.monitor import GpuMonitor
 
 RECORDINGS = sorted((Path(__file__).parent / "recordings").glob("*.jsonl"))
-#: Longer than any machine stalls; nothing waits for it unless something is wrong.
-PATIENCE = 60.0
 
 for_each_recording = pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
 
@@ -40,46 +35,18 @@ def test_the_cards_are_read_and_checked(path):
     machine = host.read(library)
     names = json.loads(path.read_text().splitlines()[0])["cards"].split(", ")
     assert [card.name for card in machine.cards] == names
-    assert not machine.absent
     assert re.fullmatch(r"\d+\.\d+(\.\d+)?", machine.driver)
     assert machine.cuda
     for card in machine.cards:
         assert card.capability >= (3, 0)
         assert card.memory_bytes > 2**30
-        assert card.uuid
-        assert card.pci
+        assert all((card.uuid, card.pci))
         check = check_gpu(card)
         assert (check.name, check.facts["model"]) == (f"GPU {card.index}", card.name)
         assert check.value.startswith(f"{card.name}, compute capability ")
     assert library.open == 0
     facts = selection.collect_facts(machine.cards, machine)
     assert json.loads(json.dumps(facts)) == facts
-
-
-@for_each_recording
-def test_the_numbers_of_a_launch_are_those_of_a_card(path):
-    library = replay(path)
-    cards = host.read(library).cards
-    recorded = sum('"nvmlDeviceGetTemperature"' in line for line in path.read_text().splitlines()) // len(cards)
-    assert recorded > 1
-    read_all = threading.Event()
-    ticks = itertools.count()
-
-    def clock():
-        tick = next(ticks)
-        if tick >= recorded:
-            read_all.set()
-        return float(tick)
-
-    with GpuMonitor(cards, library, every=0.0, clock=clock, container_of=lambda _: None) as watching:
-        assert read_all.wait(PATIENCE)
-    numbers = watching.resources({"steady_started": 0.0, "steady_ended": recorded - 1.0})
-    assert numbers["gpu_samples"] == recorded
-    assert numbers["gpu_steady"] == 1
-    assert 0 <= numbers["gpu_memory_used_bytes"] <= sum(card.memory_bytes for card in cards)
-    limits = {"share": 1, "percent": 100, "celsius": 120, "mhz": 20_000, "watts": 2_000 * len(cards)}
-    for name, value in numbers.items():
-        assert 0 <= value <= limits.get(name.rpartition("_")[2], value), name
 
 
 @for_each_recording

