@@ -99,13 +99,6 @@ def test_the_gpu_code_of_a_nightly_is_assumed_until_it_was_read(package_index):
     assert keep_gpu_code(Verification(1)) == []
 
 
-def test_a_nightly_of_today_that_is_typed_again_is_the_same(package_index, monkeypatch):
-    package_index.add(wheel("tf_nightly", "2.23.0.dev20261025"), datetime.now(UTC).isoformat())
-    first = request("tf-nightly")
-    monkeypatch.setattr(adhoc, "_find_lock_time", lambda _: datetime(2100, 1, 1, tzinfo=UTC))
-    assert request("tf-nightly") == first
-
-
 def test_a_version_that_does_not_exist_or_has_no_date_is_refused(package_index, snapshot):
     for version, python in (("2.7.4", "38"), ("2.8.0", "38"), ("2.15.1", "311")):
         package_index.add(wheel("tensorflow", version, python))
@@ -165,18 +158,6 @@ def test_another_python_changes_the_wheels_and_nothing_else(package_index):
     override = request("tf2.15@py3.9+numpy==1.26.0")
     assert (override.base, override.python) == ("tf2.15-py3.9", "3.9")
     assert adhoc.find_base(override, KNOWN).name == "tf2.15-py3.9"
-
-
-def test_on_another_python_the_wheel_is_of_the_package_that_was_typed(package_index):
-    for python in ("311", "39"):
-        package_index.add(wheel("tensorflow", "2.15.0", python))
-        package_index.add(wheel("tf_nightly", "2.16.0.dev20240101", python))
-    environment = request("tensorflow==2.15.0@py3.9")
-    assert (environment.name, environment.python) == ("tensorflow-2.15.0-py3.9", "3.9")
-    assert list_inputs(environment, Device.CPU)[0] == "tensorflow-cpu==2.15.0"
-    nightly = request("tf-nightly==2.16.0.dev20240101@py3.9")
-    assert (nightly.name, nightly.python) == ("tf-nightly-2.16.0.dev20240101-py3.9", "3.9")
-    assert list_inputs(nightly, Device.CPU)[0] == "tf-nightly==2.16.0.dev20240101"
 
 
 def test_an_environment_of_the_catalogue_that_has_the_python_is_taken():

@@ -22,16 +22,10 @@ from harness.plan.settings import add_setting_axes
 from tests.errors import catch_text
 
 
-def test_part_a_is_complete_and_every_suite_selects_cells_that_exist(project):
+def test_every_scenario_can_be_read_and_every_suite_selects_cells_that_exist(project):
     result = find_scenarios(project)
     assert not result.broken
-    scenario = result.scenarios["keras_step"]
-    points = scenario.combinations(scenario.axes)
-    assert len({(axes["model"], axes["data"]) for axes in points}) == 8
-    assert {axes["call"] for axes in points} == {"fit", "fit_epoch", "train_on_batch"}
-    assert {axes["api"] for axes in points} == {"keras", "tf.keras"}
-    assert {axes["mode"] for axes in points} == {"graph", "eager", "op_by_op"}
-    assert {axes["inputs"] for axes in points} == {"numpy", "dataset"}
+
     environments = list(load_environments(project))
     catalog = Catalog(environments=environments, scenarios=result.scenarios, suites=load_suites(project))
     assert {"headline", "releases"} <= set(catalog.suites)

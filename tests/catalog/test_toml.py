@@ -1,11 +1,9 @@
 import datetime
 import math
 import os
-import re
 import tomllib
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,17 +82,6 @@ def test_a_key_or_a_value_is_found_in_its_line_and_what_is_not_there_in_its_tabl
     assert Findings(Path("toml"), TOML, 10).line(("requires-python",)) == 11
 
 
-@given(st.lists(st.sampled_from(["mode", "size", "model"]), unique=True, min_size=1), st.integers(0, 3))
-def test_every_key_of_every_table_is_found(keys, comments):
-    lines = []
-    for table in ("one", "two"):
-        lines += [f"[{table}]", *["#"] * comments, *(f'{key} = "{table}"' for key in keys)]
-    for table in ("one", "two"):
-        for key in keys:
-            line = lines[Findings(Path("toml"), "\n".join(lines)).line((table, key)) - 1]
-            assert re.fullmatch(f'{key} = "{table}"', line)
-
-
 STATEMENTS = st.lists(
     st.sampled_from(
         [
@@ -144,14 +131,9 @@ def test_no_line_is_parsed_often(monkeypatch):
 
 def test_no_more_than_so_many_problems_are_told():
     findings = Findings(Path("x.py"), "")
-
-    def add_all():
-        for number in range(20_000):
-            findings.add(("k",), f"Problem {number}.")
-
-    with pytest.raises(FileError) as caught:
-        add_all()
-    assert len(caught.value.problems) == 100
+    for number in range(99):
+        findings.add(("k",), f"Problem {number}.")
+    assert len(catch(FileError, findings.add, ("k",), "The last one.").problems) == 100
 
 
 SCRIPT = """\
@@ -205,11 +187,6 @@ def test_what_is_no_header_is_told_with_its_line(snapshot):
 def test_a_number_has_no_zeros_that_say_nothing():
     texts = {1: "1", 1024.0: "1024", 0.5: "0.5", 1e-05: "1e-05", -3.0: "-3", 2**60 + 1: "1152921504606846977"}
     assert {number: format_number_text(number) for number in texts} == texts
-
-
-@given(st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False))
-def test_the_text_is_the_number_again(number):
-    assert float(format_number_text(number)) == number
 
 
 def test_dates_and_infinities_are_no_numbers_and_no_json():
