@@ -1,66 +1,20 @@
 """What a machine's GPUs and driver are, as NVML tells."""
 
+from dataclasses import asdict
+
 import pynvml
 import pytest
 
 from harness.machine.gpu.host import keep_driver_loaded, read
-from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings
+from harness.model.gpu import GpuProcess
 from tests.machine.gpu.library import DIVIDED, H100, K80, NEW, OLD, Library, process
 
 
-def test_an_old_card_that_does_not_answer_everything():
-    library = Library([K80], **OLD)
-    assert read(library) == GpuHost(
-        cards=[
-            Gpu(
-                index=0,
-                uuid="GPU-00000000-0000-0000-0000-000000000037",
-                name="Tesla K80",
-                capability=(3, 7),
-                memory_bytes=12 * 2**30,
-                processes=[GpuProcess(41, "python", 2**20)],
-            )
-        ],
-        driver="470.256.02",
-        cuda=(11, 4),
-    )
-    assert library.open == 0
-
-
-def test_new_cards_with_their_places_and_their_instances():
-    host = read(Library([H100, DIVIDED], **NEW))
-    assert (host.driver, host.cuda, host.absent) == ("550.54.15", (12, 4), "")
-    undivided, divided = host.cards
-    assert (undivided.index, undivided.capability, undivided.pci) == (0, (9, 0), "0000:65:00.0")
-    assert (undivided.is_partitioned, undivided.instances) == (False, ())
-    assert divided.is_partitioned
-    name = "NVIDIA A100-SXM4-40GB MIG 1g.5gb"
-    assert divided.instances == [Instance("1:2", "MIG-00000000-0000-0000-0000-000000000001", name, 5 * 2**30)]
-    assert divided.instances[0].profile == "1g.5gb"
-
-
-def test_how_a_card_is_set():
-    (card,) = read(Library([H100], **NEW)).cards
-    assert card.settings == Settings(
-        persistence=True,
-        power_limit_watts=350.0,
-        power_limit_default_watts=700.0,
-        power_limit_least_watts=200.0,
-        power_limit_most_watts=700.0,
-        sm_clock_most_mhz=1980,
-        memory_clock_most_mhz=2619,
-        ecc=True,
-        ecc_pending=False,
-        compute_mode="exclusive process",
-        pcie_generation=4,
-        pcie_generation_most=5,
-        pcie_width=8,
-        pcie_width_most=16,
-        virtualization="passthrough",
-        display=False,
-    )
-    # what the driver does not tell is not told, and not guessed
-    assert "application_sm_clock_mhz" not in card.settings.to_dict()
+def test_an_old_card_a_new_one_and_a_divided_one_have_what_the_driver_tells_of_them(snapshot):
+    libraries = Library([K80], **OLD), Library([H100, DIVIDED], **NEW)
+    hosts = [asdict(read(library)) for library in libraries]
+    assert hosts == snapshot
+    assert [library.open for library in libraries] == [0, 0]
 
 
 def test_of_a_process_no_more_is_told_than_its_programs_name():

@@ -21,7 +21,7 @@ from harness.machine.gpu.monitor import (
     summarize_readings,
 )
 from harness.model.gpu import Gpu
-from tests.machine.gpu.library import H100, K80, NEW, OLD, Library, process
+from tests.machine.gpu.library import H100, K80, NEW, Library, process
 
 CARD = Gpu(0, "GPU-90", "H100", (9, 0), 80 * 2**30)
 #: Longer than any machine stalls; nothing waits for it unless something is wrong.
@@ -127,20 +127,6 @@ def test_a_card_that_is_lost_in_mid_launch_is_asked_no_more_and_leaves_everythin
     assert watching.resources({"steady_started": 0.0, "steady_ended": 1e12}) == {"gpu_lost": 1.0}
     assert len(calls) == 3
     assert library.open == 0
-
-
-def test_the_thread_ends_with_the_launch_also_where_that_is_interrupted():
-    during: list[str] = []
-
-    def launch():
-        with GpuMonitor([CARD], Library([H100], **OLD)):
-            during.extend(thread.name for thread in threading.enumerate())
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        launch()
-    assert "gpu watch" in during
-    assert "gpu watch" not in [thread.name for thread in threading.enumerate()]
 
 
 def test_a_driver_that_never_answers_again_does_not_hold_the_launch(monkeypatch):

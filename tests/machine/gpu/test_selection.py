@@ -105,33 +105,13 @@ def test_where_containers_get_all_gpus_or_none_that_is_what_one_gpu_means():
         assert "--gpus all" in catch_text(CannotRunHereError, resolve_names, [name], ALL_OR_NONE, typed=True)
 
 
-def test_a_run_tells_of_its_gpus_and_not_which_ones_they_are():
-    def read_facts(card, *clock):
-        (facts,) = collect_facts([card], HOST, *clock)["gpus"]
-        return facts
-
-    plain = {
-        "index": 1,
-        "name": "NVIDIA H100",
-        "capability": "9.0",
-        "memory_bytes": 80 * 2**30,
-        "driver": "470.223.02",
-        "locked_sm_clock_mhz": None,
-    }
-    assert read_facts(NEW) == plain
-    assert read_facts(NEW, "1410") == {**plain, "locked_sm_clock_mhz": 1410}
-    assert read_facts(NEW, "base") == {**plain, "locked_sm_clock_mhz": "base"}
-    part = Instance("1:0", "MIG-cccc", "NVIDIA H100 MIG 1g.10gb", 10 * 2**30)
-    card = replace(NEW, pci="0000:65:00.0", is_partitioned=True, instances=[part], settings=Settings(persistence=False))
-    assert read_facts(card) == {**plain, "pci": "0000:65:00.0", "mig": ["1g.10gb"], "persistence": False}
-
-
 def test_a_run_is_watched_where_its_gpus_are_known():
     assert choose_monitor([]) is None
     assert choose_monitor([NEW])
 
 
 def test_what_the_plan_and_the_facts_say_of_the_gpus(snapshot):
+    placed = replace(DIVIDED, pci="0000:65:00.0", settings=Settings(persistence=False))
     busy = Gpu(1, "GPU-80", "NVIDIA A100", (8, 0), 1, [GpuProcess(7, "python"), GpuProcess(8)])
     assert {
         "one": describe_gpus([OLD], HOST),
@@ -139,7 +119,8 @@ def test_what_the_plan_and_the_facts_say_of_the_gpus(snapshot):
         "all or none": describe_gpus([OLD, NEW], ALL_OR_NONE),
         "unknown": describe_gpus([], UNKNOWN),
         "shared": list_sharing([OLD, busy]),
-        "facts": collect_facts([NEW], HOST)["gpu_telemetry"],
+        "facts": collect_facts([NEW, placed], HOST),
+        "facts with a clock": [collect_facts([OLD], HOST, clock)["gpus"] for clock in ("1410", "base")],
         "facts of no GPU": collect_facts([], HOST),
         "facts of unknown GPUs": collect_facts([], UNKNOWN),
     } == snapshot
