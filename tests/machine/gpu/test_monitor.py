@@ -154,47 +154,25 @@ def test_a_reading_has_the_units_that_its_names_promise_and_nothing_that_is_not_
     assert (old.reasons, old.is_lost) == (None, False)
 
 
-def test_the_numbers_are_of_the_readings_in_the_steady_state():
+def test_the_numbers_are_of_the_steady_state_or_of_the_whole_launch(snapshot):
     loading = Instant(5.0, [Reading(utilization=0, sm_clock=300, power=50, memory_used=9)])
     steps = [
         Instant(time, [Reading(utilization=use, sm_clock=clock, power=watts, temperature=60 + use / 10, memory_used=7)])
         for time, use, clock, watts in ((10.0, 80, 1900, 300), (15.0, 90, 1700, 320), (20.0, 100, 1800, 310))
     ]
-    assert summarize_readings([loading, *steps, Instant(20.1, [Reading(utilization=0)])], WINDOW) == {
-        "gpu_samples": 3,
-        "gpu_steady": 1,
-        "gpu_utilization_percent": 90,
-        "gpu_memory_used_bytes": 7,
-        "gpu_sm_clock_mhz": 1800,
-        "gpu_sm_clock_least_mhz": 1700,
-        "gpu_temperature_celsius": 70,
-        "gpu_power_watts": 310,
-        "gpu_power_most_watts": 320,
-    }
-
-
-def test_without_a_steady_state_they_are_of_the_whole_launch():
-    readings = [Instant(time, [Reading(utilization=time)]) for time in (1.0, 3.0)]
-    for window in (None, (30.0, 31.0)):
-        assert summarize_readings(readings, window) == {"gpu_samples": 2, "gpu_steady": 0, "gpu_utilization_percent": 2}
-    assert summarize_readings([Instant(0, [Reading()])], None) == {"gpu_samples": 1, "gpu_steady": 0}
-    assert summarize_readings([], WINDOW) == {}
-
-
-def test_memory_and_power_of_several_cards_are_summed_and_the_hottest_counts():
-    both = [
+    two_cards = [
         Reading(50, power=100, memory_used=1, temperature=50),
         Reading(100, power=200, memory_used=2, temperature=70),
     ]
-    assert summarize_readings([Instant(11, both)], WINDOW) == {
-        "gpu_samples": 1,
-        "gpu_steady": 1,
-        "gpu_utilization_percent": 75,
-        "gpu_power_watts": 300,
-        "gpu_power_most_watts": 300,
-        "gpu_memory_used_bytes": 3,
-        "gpu_temperature_celsius": 70,
-    }
+    readings = [Instant(time, [Reading(utilization=time)]) for time in (1.0, 3.0)]
+    assert summarize_readings([], WINDOW) == {}
+    assert {
+        "steady": summarize_readings([loading, *steps, Instant(20.1, [Reading(utilization=0)])], WINDOW),
+        "no window": summarize_readings(readings, None),
+        "nothing in the window": summarize_readings(readings, (30.0, 31.0)),
+        "nothing reported": summarize_readings([Instant(0, [Reading()])], None),
+        "two cards": summarize_readings([Instant(11, two_cards)], WINDOW),
+    } == snapshot
 
 
 def energy(*points: tuple[float, float | None], window: tuple[float, float] | None = WINDOW) -> float | None:
