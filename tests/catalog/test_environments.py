@@ -57,9 +57,7 @@ def test_where_python_changes_between_two_releases_one_is_on_both_sides(project)
 def test_what_was_parsed_is_kept_until_the_file_changes(tmp_path, monkeypatch):
     (tmp_path / "docker-bake.hcl").write_text(bake(GOOD))
     first = load_environments(Project(tmp_path))
-    (environment,) = first.values()
-    assert (environment.name, environment.tensorflow) == ("tf1.14", "1.14.0")
-    assert (environment.keras, environment.python) == ("2.2.5", "3.7")
+    assert [environment.keras for environment in first.values()] == ["2.2.5"]
     monkeypatch.setattr("harness.catalog.environments.parse", lambda *_: pytest.fail("parsed again"))
     assert load_environments(Project(tmp_path)) == first
     (tmp_path / "docker-bake.hcl").write_text(bake(GOOD) + "# changed\n")

@@ -40,11 +40,8 @@ def test_a_package_has_its_wheels_or_where_there_are_none_its_source():
 def test_the_newest_or_the_oldest_of_what_has_a_wheel_for_the_python(package_index):
     for version, python in (("2.7.0", "38"), ("2.7.4", "38"), ("2.9.0", "311")):
         package_index.add(f"tensorflow-{version}-cp{python}-cp{python}-manylinux2014_x86_64")
-    newest = index.find("tensorflow", "3.8")
-    lowest = index.find("tensorflow>2.0", "3.8", lowest=True)
-    assert newest is not None
-    assert lowest is not None
-    assert (str(newest.version), str(lowest.version)) == ("2.7.4", "2.7.0")
+    assert str(index.find("tensorflow", "3.8").version) == "2.7.4"
+    assert str(index.find("tensorflow>2.0", "3.8", lowest=True).version) == "2.7.0"
     assert index.find("tensorflow==2.9.0", "3.8") is None
     assert index.find("tensorflow==2.8.0", "3.8") is None
 

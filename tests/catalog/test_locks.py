@@ -11,8 +11,7 @@ def test_pins_are_read_with_normalised_names():
     assert pins(text) == {"absl-py": "0.8.0", "google-pasta": "0.1.7"}
     assert normalize("A__b.-C") == "a-b-c"
 
-
-def test_a_nightly_keras_stands_for_keras_but_the_one_beside_tensorflow_2_5():
+    # a nightly Keras stands for Keras, but not the one beside TensorFlow 2.5
     assert installed("keras", {"keras-nightly": "3.5.0.dev2024080103"}) == "3.5.0.dev2024080103"
     assert installed("keras", {"keras-nightly": "2.5.0.dev2021032900"}) is None
 

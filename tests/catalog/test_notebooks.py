@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.catalog import notebooks
@@ -152,6 +152,7 @@ def test_cells_of_plain_python_are_kept_as_they_are(cells):
     assert notes == []
 
 
+@settings(max_examples=20)
 @given(st.text())
 def test_any_text_is_a_cell_s_or_told_to_be_none(text):
     with contextlib.suppress(FileError):

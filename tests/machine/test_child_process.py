@@ -14,16 +14,6 @@ from harness.machine.child_process import guard_command, run
 BUILDER = "sh -c 'sleep 1000; true' & echo $! begun; wait"
 
 
-def test_it_prints_and_ends_as_the_command_does():
-    process = subprocess.Popen(
-        guard_command(["sh", "-c", "echo text; exit 3"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.read() == "text\n"
-    assert process.returncode == 3
-
-
 def test_a_command_that_takes_too_long_is_ended_and_it_is_reported():
     code, printed = run(["sh", "-c", BUILDER], os.environ, 0.1)
     assert code != 0
@@ -31,14 +21,13 @@ def test_a_command_that_takes_too_long_is_ended_and_it_is_reported():
     assert run(["sh", "-c", "echo text; exit 3"], os.environ) == (3, "text")
 
 
+def start(command: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, None], ids=str)
 def test_all_that_it_started_ends_where_it_is_asked_to_and_where_its_pipe_closes(how):
-    process = subprocess.Popen(
-        guard_command(["sh", "-c", BUILDER]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with process:
-        assert process.stdin is not None
-        assert process.stdout is not None
+    with start(guard_command(["sh", "-c", BUILDER])) as process:
         assert process.stdout.readline().endswith("begun\n")
         if how is None:
             process.stdin.close()
@@ -55,12 +44,7 @@ def test_one_that_does_not_end_when_it_is_asked_to_is_killed(tmp_path):
     assert "PATIENCE = 10.0" in source
     program.write_text(source.replace("PATIENCE = 10.0", "PATIENCE = 0.01"))
     stubborn = "trap '' TERM; echo begun; while :; do sleep 1000; done"
-    process = subprocess.Popen(
-        [sys.executable, program, "sh", "-c", stubborn], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with process:
-        assert process.stdin is not None
-        assert process.stdout is not None
+    with start([sys.executable, program, "sh", "-c", stubborn]) as process:
         assert process.stdout.readline() == "begun\n"
         process.stdin.close()
         assert process.stdout.read() == ""
