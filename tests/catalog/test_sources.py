@@ -1,6 +1,6 @@
 """Sources in values of -e, their wheels and their locks."""
 
-from dataclasses import replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 import pytest
@@ -68,7 +68,7 @@ def keras_wheel(index: PackageIndex, *requires: str) -> sources.Wheel:
     return sources.keep_wheel(index.add("keras-3.15.0-py3-none-any", requires=requires), "keras", "3.11")
 
 
-def test_the_lock_has_the_wheel_in_place_of_the_package(requirement, tmp_path):
+def test_the_lock_has_the_wheel_in_place_of_the_package(requirement, tmp_path, snapshot):
     wheel = keras_wheel(
         PackageIndex(tmp_path),
         "absl-py>=1",
@@ -78,15 +78,9 @@ def test_the_lock_has_the_wheel_in_place_of_the_package(requirement, tmp_path):
         "pypy-fixes; platform_python_implementation == 'PyPy'",
     )
     environment = sources.make_environment(BASE, "keras", wheel, ("3f2a91c", "3f2a91c4b2d1"), "commit 3f2a91c4b2d1")
-    assert environment == replace(
-        BASE,
-        name="tf2.21-keras-3f2a91c",
-        keras="3.15.0",
-        asked="tf2.21+keras@3f2a91c4b2d1",
-        base="tf2.21",
-        source="keras 3.15.0 from commit 3f2a91c4b2d1",
-        wheel=wheel.name,
-    )
+    changes = {key: value for key, value in asdict(environment).items() if value != asdict(BASE)[key]}
+    assert changes.pop("wheel") == wheel.name
+    assert changes == snapshot
     lines = sources.make_lock_lines(environment, requirement)
     assert pins(lines) == {"absl-py": "2.0", "keras": "3.15.0", "six": "1.0"}
     assert f"--hash=sha256:{wheel.name.split('/')[0]}" in lines

@@ -104,7 +104,7 @@ class Other:
         self.pid = pid
 
 
-def test_the_busiest_are_those_that_used_most_meanwhile():
+def test_the_busiest_are_those_that_used_most_meanwhile(snapshot):
     old, idle, reused, mid, fourth, us = (Other(pid) for pid in (1, 2, 2, 3, 4, os.getpid()))
     before = {old: CpuUse("old", 90.0), idle: CpuUse("idle", 0.05), mid: CpuUse("mid", 0.0), us: CpuUse("us", 0.0)}
     after = {
@@ -115,11 +115,7 @@ def test_the_busiest_are_those_that_used_most_meanwhile():
         fourth: CpuUse("fourth", 0.5),
         us: CpuUse("us", 10.0),
     }
-    assert system.find_busiest(period(before={"processes": before}, after={"processes": after})) == [
-        {"pid": 2, "name": "reused", "percent": 40.0},
-        {"pid": 3, "name": "mid", "percent": 30.0},
-        {"pid": 1, "name": "old", "percent": 10.0},
-    ]
+    assert system.find_busiest(period(before={"processes": before}, after={"processes": after})) == snapshot
 
 
 def test_a_core_of_ones_own_is_good_where_it_is_known(snapshot):
@@ -136,6 +132,7 @@ def test_a_core_of_ones_own_is_good_where_it_is_known(snapshot):
         ],
         "unknown": [
             check(cores((0,), (1,), virtual=True), (1,), (0, 1)),
+            check(cores((0,), (1,), virtual=None), (1,), (0, 1)),
             check(cores((0,), (1,), known=False), (1,), (0, 1)),
         ],
     }
@@ -264,9 +261,7 @@ def test_swapping_and_short_memory_are_not_good(snapshot):
 
 
 def test_a_virtual_machine_is_a_warning(snapshot):
-    levels = {"warn": True, "good": False, "unknown": None}
-    checks = {
-        level: [system.check_virtual_machine(period(topology=cores((0,), virtual=virtual)))]
-        for level, virtual in levels.items()
-    }
-    assert read_checks(checks) == snapshot
+    def check(virtual):
+        return system.check_virtual_machine(period(topology=cores((0,), virtual=virtual)))
+
+    assert read_checks({"warn": [check(True)], "good": [check(False)], "unknown": [check(None)]}) == snapshot
