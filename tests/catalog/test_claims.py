@@ -1,5 +1,3 @@
-"""The claims in a scenario's header."""
-
 from dataclasses import asdict
 from pathlib import Path
 

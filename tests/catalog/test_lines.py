@@ -1,5 +1,3 @@
-"""Release lines: their versions on a day, and errors."""
-
 from datetime import UTC, date, datetime, timedelta
 
 import pytest

@@ -1,5 +1,3 @@
-"""Notebooks as plain scripts."""
-
 import ast
 import contextlib
 import importlib

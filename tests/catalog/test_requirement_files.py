@@ -1,5 +1,3 @@
-"""Files of packages as environments."""
-
 import shutil
 from pathlib import Path
 

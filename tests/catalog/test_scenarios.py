@@ -43,13 +43,11 @@ def test_files_keep_their_folders_and_stay_out_of_the_kits(project, tmp_path):
     scenario = replace(scenario, path=tmp_path / "mine.py", files=names)
     expected = {name: name.encode() for name in ("mine.py", *names)}
     assert find_files_of(scenario, {"kit/a.py": b""}) == {**expected, "kit/a.py": b""}
-    for name in ("kit/job.json", "kit/__init__.py", "./kit/data.csv", "kit"):
-        assert repr(name) in catch_text(UsageError, find_files_of, replace(scenario, files=[name]), {})
-
-
-def test_a_fingerprint_tells_names_and_contents_apart():
+    # a fingerprint tells names and contents apart
     assert hash_files({"a": b"b"}) != hash_files({"ab": b""})
     assert hash_files({"a": b"1", "b": b"2"}) == hash_files({"b": b"2", "a": b"1"})
+    for name in ("kit/job.json", "kit/__init__.py", "./kit/data.csv", "kit"):
+        assert repr(name) in catch_text(UsageError, find_files_of, replace(scenario, files=[name]), {})
 
 
 def test_a_users_scenarios_stand_beside_those_of_the_harness(project, tmp_path):

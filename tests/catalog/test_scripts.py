@@ -1,5 +1,3 @@
-"""Plain scripts as scenarios."""
-
 import ast
 import re
 from dataclasses import replace

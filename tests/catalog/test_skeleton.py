@@ -1,5 +1,3 @@
-"""The skeleton of a scenario from a plain script."""
-
 import textwrap
 from contextlib import contextmanager
 from typing import Any

@@ -1,5 +1,3 @@
-"""Sources in values of -e, their wheels and their locks."""
-
 from dataclasses import asdict
 from datetime import UTC, datetime
 

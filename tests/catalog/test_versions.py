@@ -1,5 +1,3 @@
-"""Two versions of a scenario's file as one scenario."""
-
 import json
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-"""A command that ends when whoever started it does."""
-
 import os
 import signal
 import subprocess

@@ -1,5 +1,3 @@
-"""Commits, working copies and remote repositories."""
-
 import base64
 import contextlib
 import http.server

@@ -1,5 +1,3 @@
-"""A machine in slots: whole cores, no CPU in two of them."""
-
 from hypothesis import given
 from hypothesis import strategies as st
 

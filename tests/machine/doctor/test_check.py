@@ -1,5 +1,3 @@
-"""A check's outcome."""
-
 from harness.machine.doctor.check import Level, format_number, grade, make_result
 
 

@@ -1,5 +1,3 @@
-"""All checks together, on systems made of files."""
-
 import os
 
 import psutil

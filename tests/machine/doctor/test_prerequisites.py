@@ -1,5 +1,3 @@
-"""What launches need beside CPUs: levels, sentences and facts."""
-
 from dataclasses import replace
 from typing import Any
 

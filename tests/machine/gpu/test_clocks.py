@@ -1,11 +1,9 @@
-"""Clocks are locked for a run, and unlocked however it ends."""
-
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import pynvml
@@ -14,6 +12,7 @@ import pytest
 from harness.machine.gpu import clocks
 from harness.model.errors import CannotRunHereError, HarnessError, UsageError
 from harness.model.gpu import BASE_CLOCK, Gpu
+from tests.errors import catch_text
 from tests.machine.gpu.library import DIVIDED, H100, K80, NEW, Library
 from tests.stand_in.gpus import T4, Machine
 
@@ -57,9 +56,9 @@ def leave_mark() -> None:
     clocks.get_mark_path().write_text(text)
 
 
-def refuse(cards: Iterable[Gpu], library: Library, clock: str = "1500") -> HarnessError:
+def refuse(cards: Sequence[Gpu], library: Library, clock: str = "1500") -> HarnessError:
     """Return the error of clocks that cannot be locked."""
-    with pytest.raises(HarnessError) as caught, clocks.lock_clocks([*cards], clock, library):
+    with pytest.raises(HarnessError) as caught, clocks.lock_clocks(cards, clock, library):
         pytest.fail("the run began")
     return caught.value
 
@@ -73,6 +72,9 @@ def test_clocks_are_locked_during_the_run_and_no_mark_is_left():
     assert calls[2:] == [("GPU-one", "unlocked"), ("GPU-other", "unlocked")]
     assert not clocks.get_mark_path().exists()
     assert library.open == 0
+    # without a clock, nothing is asked of a driver
+    with clocks.lock_clocks([ONE], "", CLOSED):
+        assert not clocks.get_mark_path().exists()
 
 
 def test_the_clock_is_the_drivers_own_base_or_any_where_a_card_lists_none():
@@ -86,20 +88,8 @@ def test_the_clock_is_the_drivers_own_base_or_any_where_a_card_lists_none():
     assert [call[1] for call in calls if call[1] != "unlocked"] == ["4294967041", "1500", "345", "1980"]
 
 
-def test_without_a_clock_nothing_is_asked_of_a_driver():
-    with clocks.lock_clocks([ONE], "", CLOSED):
-        assert not clocks.get_mark_path().exists()
-
-
-def raises(code: int) -> Callable[..., None]:
-    def answer(*_: int) -> None:
-        raise pynvml.NVMLError(code)
-
-    return answer
-
-
 def refusing(code: int, calls: Calls, name: str = "GPU-one") -> dict[str, Any]:
-    return {**unlockable(name, calls), "nvmlDeviceSetGpuLockedClocks": raises(code)}
+    return {**unlockable(name, calls), "nvmlDeviceSetGpuLockedClocks": pynvml.NVMLError(code)}
 
 
 def test_a_refusal_has_its_kind_its_reason_and_advice_and_leaves_no_mark(snapshot):
@@ -164,18 +154,17 @@ def test_a_mark_that_is_damaged_or_a_link_unlocks_nothing(tmp_path):
 
 
 def test_a_card_that_is_gone_has_no_clocks_to_unlock_and_one_that_is_forbidden_is_an_error(snapshot):
-    gone = {**K80, "nvmlDeviceGetUUID": "GPU-one", "nvmlDeviceResetGpuLockedClocks": raises(LOST)}
+    lost, forbidden = (
+        {**K80, "nvmlDeviceGetUUID": "GPU-one", "nvmlDeviceResetGpuLockedClocks": pynvml.NVMLError(code)}
+        for code in (pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_NO_PERMISSION)
+    )
     leave_mark()
-    assert clocks.unlock(make_library(gone)) == 1
+    assert clocks.unlock(make_library(lost)) == 1
     leave_mark()
-    forbidden = {**gone, "nvmlDeviceResetGpuLockedClocks": raises(pynvml.NVML_ERROR_NO_PERMISSION)}
-    with pytest.raises(CannotRunHereError) as caught:
-        clocks.unlock(make_library(forbidden))
-    assert str(caught.value).replace(str(clocks.get_mark_path()), "MARK") == snapshot
+    text = catch_text(CannotRunHereError, clocks.unlock, make_library(forbidden))
+    assert text.replace(str(clocks.get_mark_path()), "MARK") == snapshot
     assert clocks.get_mark_path().exists()
 
-
-LOST = pynvml.NVML_ERROR_GPU_IS_LOST
 
 #: Locks the clocks of a card, by a library in C, which the real nvidia-ml-py asks.
 SCRIPT = """

@@ -1,5 +1,3 @@
-"""What a machine's GPUs and driver are, as NVML tells."""
-
 from dataclasses import asdict
 
 import pynvml

@@ -1,5 +1,3 @@
-"""Which GPUs the options mean."""
-
 from dataclasses import replace
 
 from harness.machine.gpu.selection import (
