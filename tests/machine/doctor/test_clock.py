@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import accumulate, count
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ from harness.machine.doctor.clock import (
     time_blocks,
 )
 from tests.machine.doctor.checks import read_checks
-from tests.machine.doctor.clocks import Clock, pausing
+from tests.machine.doctor.clocks import Clock
 
 
 def test_work_is_calibrated_to_50_ms_whatever_disturbs_a_part_of_it():
@@ -91,7 +92,9 @@ def test_a_drift_counts_where_it_is_large_and_no_scatter(snapshot):
 
 
 def test_pauses_between_readings_are_kept_where_they_are_long():
-    gaps = measure_gaps(0.1, pausing({10: 0.005, 20: 0.00005, 30: 0.001}, step=1e-5))
+    pauses = {10: 0.005, 20: 0.00005, 30: 0.001}
+    times = accumulate(1e-5 + pauses.get(number, 0.0) for number in count(1))
+    gaps = measure_gaps(0.1, times.__next__)
     assert gaps.pauses == pytest.approx((0.00501, 0.00101))
     assert gaps.seconds == pytest.approx(0.1, rel=0.01)
 
