@@ -181,6 +181,7 @@ def test_the_energy_is_what_the_counter_rose_by_between_the_ends_of_the_steady_s
 
 def test_an_energy_that_is_not_known_is_left_out():
     assert energy((9.0, 1.0), (21.0, 2.0), window=(10.0, 11.0)) is not None
+    assert energy((10.0, 1.0), (20.0, 2.0)) == 1.0
     energies = {
         "the first reading came late": energy((10.5, 1.0), (21.0, 2.0)),
         "the last one came early": energy((9.0, 1.0), (19.0, 2.0)),
