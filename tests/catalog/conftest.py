@@ -1,16 +1,14 @@
 import os
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from harness.machine.uv import run_uv
-from tests.packageindex import PackageIndex, serving
+from tests.packageindex import serving
 
 
 @pytest.fixture(scope="session")
-def interpreters(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def interpreters(tmp_path_factory):
     """A cache of uv's that has what uv asked the interpreters, which takes longer than all else that it does here."""
     folder = tmp_path_factory.mktemp("uv")
     with pytest.MonkeyPatch.context() as patch:
@@ -21,7 +19,7 @@ def interpreters(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def package_index(tmp_path: Path, interpreters: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIndex]:
+def package_index(tmp_path, interpreters, monkeypatch):
     """An index of the test's own, which uv asks in place of any other."""
     folder = tmp_path / "index"
     folder.mkdir()

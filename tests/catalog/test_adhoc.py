@@ -2,20 +2,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
-from syrupy.assertion import SnapshotAssertion
-
 from harness.backends.verification import Verification
 from harness.catalog import adhoc
 from harness.catalog.locks import list_inputs, load_lock, write_lock
-from harness.catalog.project import Project
 from harness.model.environment import Device, Environment
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import Gpu, GpuHost
 from harness.plan.gpus import Support, fit
 from harness.session.images import keep_gpu_code
 from tests.errors import catch_text
-from tests.packageindex import PackageIndex
 
 GPU = {"cuda": "11.2", "cudnn": "8.1", "gpu_code": "sm_70 compute_80"}
 OLD = Environment("tf2.5", "2.5.3", "3.8", "2022-02-15T00:00:00Z", **GPU, cuda_as_of="2022-12-01T00:00:00Z")
@@ -33,7 +28,7 @@ def request(text: str, catalogue: Mapping[str, Environment] = KNOWN) -> Environm
     return environments[name]
 
 
-def test_python_and_cuda_are_those_of_the_minor_release_or_the_one_before(package_index: PackageIndex) -> None:
+def test_python_and_cuda_are_those_of_the_minor_release_or_the_one_before(package_index):
     package_index.add(wheel("tensorflow", "2.5.0", "38"), "2021-05-13T17:32:27Z")
     assert request("tensorflow==2.5.0") == replace(
         OLD,
@@ -48,7 +43,7 @@ def test_python_and_cuda_are_those_of_the_minor_release_or_the_one_before(packag
     assert (between.python, between.cuda, between.cuda_as_of) == ("3.8", "11.2", "2022-12-01T00:00:00Z")
 
 
-def test_a_package_for_the_cpu_and_a_release_older_than_all_have_no_gpu(package_index: PackageIndex) -> None:
+def test_a_package_for_the_cpu_and_a_release_older_than_all_have_no_gpu(package_index):
     package_index.add(wheel("tensorflow", "1.13.1", "38"))
     assert request("tensorflow==1.13.1").devices == (Device.CPU,)
     package_index.add(wheel("tensorflow_cpu", "2.15.0"))
@@ -57,15 +52,13 @@ def test_a_package_for_the_cpu_and_a_release_older_than_all_have_no_gpu(package_
     assert list_inputs(environment, Device.CPU)[0] == "tensorflow-cpu==2.15.0"
 
 
-def test_where_the_wheel_is_not_for_that_python_the_nearest_one_is_taken(package_index: PackageIndex) -> None:
+def test_where_the_wheel_is_not_for_that_python_the_nearest_one_is_taken(package_index):
     for python in ("37", "310"):
         package_index.add(wheel("tensorflow", "2.5.0", python))
     assert request("tensorflow==2.5.0").python == "3.7"
 
 
-def test_packages_are_of_the_day_of_the_youngest_that_was_typed_and_never_of_a_day_to_come(
-    package_index: PackageIndex,
-) -> None:
+def test_packages_are_of_the_day_of_the_youngest_that_was_typed_and_never_of_a_day_to_come(package_index):
     package_index.add(wheel("tensorflow", "2.5.0", "38"), "2021-05-13T17:32:27Z")
     package_index.add("keras-2.4.3-py3-none-any", "2021-06-01T23:59:59Z")
     environment = request("tensorflow==2.5.0,keras==2.4.3")
@@ -78,7 +71,7 @@ def test_packages_are_of_the_day_of_the_youngest_that_was_typed_and_never_of_a_d
     assert not environment.is_unread
 
 
-def test_a_nightly_is_named_for_the_day_that_was_found(package_index: PackageIndex) -> None:
+def test_a_nightly_is_named_for_the_day_that_was_found(package_index):
     package_index.add(wheel("tf_nightly", "2.23.0.dev20261025"))
     package_index.add(wheel("tf_nightly_cpu", "2.23.0.dev20261025"))
     first = request("tf-nightly")
@@ -92,7 +85,7 @@ def test_a_nightly_is_named_for_the_day_that_was_found(package_index: PackageInd
     assert list_inputs(first, Device.GPU)[0] == "tf-nightly[and-cuda]==2.23.0.dev20261025"
 
 
-def test_the_gpu_code_of_a_nightly_is_assumed_until_it_was_read(package_index: PackageIndex) -> None:
+def test_the_gpu_code_of_a_nightly_is_assumed_until_it_was_read(package_index):
     package_index.add(wheel("tf_nightly", "2.23.0.dev20261025"))
     nightly = request("tf-nightly")
     assert (nightly.gpu_code, nightly.gpu_code_of) == ("sm_70 compute_80", "2.15.1")
@@ -106,18 +99,7 @@ def test_the_gpu_code_of_a_nightly_is_assumed_until_it_was_read(package_index: P
     assert keep_gpu_code(Verification(1)) == []
 
 
-def test_a_nightly_of_today_that_is_typed_again_is_the_same(
-    package_index: PackageIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package_index.add(wheel("tf_nightly", "2.23.0.dev20261025"), datetime.now(UTC).isoformat())
-    first = request("tf-nightly")
-    monkeypatch.setattr(adhoc, "_find_lock_time", lambda _: datetime(2100, 1, 1, tzinfo=UTC))
-    assert request("tf-nightly") == first
-
-
-def test_a_version_that_does_not_exist_or_has_no_date_is_refused(
-    package_index: PackageIndex, snapshot: SnapshotAssertion
-) -> None:
+def test_a_version_that_does_not_exist_or_has_no_date_is_refused(package_index, snapshot):
     for version, python in (("2.7.4", "38"), ("2.8.0", "38"), ("2.15.1", "311")):
         package_index.add(wheel("tensorflow", version, python))
     package_index.add(wheel("tensorflow", "2.14.0"), uploaded="")
@@ -128,9 +110,7 @@ def test_a_version_that_does_not_exist_or_has_no_date_is_refused(
     } == snapshot
 
 
-def test_what_was_made_is_kept_with_its_lock_and_asks_nothing_of_the_index(
-    package_index: PackageIndex, project: Project
-) -> None:
+def test_what_was_made_is_kept_with_its_lock_and_asks_nothing_of_the_index(package_index, project):
     day = "2023-11-14T17:00:00Z"
     package_index.add(wheel("tensorflow_cpu", "2.15.0"), day, requires=["numpy"])
     package_index.add(wheel("tensorflow", "2.15.0"), day)
@@ -150,7 +130,7 @@ def test_what_was_made_is_kept_with_its_lock_and_asks_nothing_of_the_index(
     assert not write_lock(project, environment, Device.CPU)
 
 
-def test_what_does_not_resolve_gets_the_resolvers_own_words(package_index: PackageIndex, project: Project) -> None:
+def test_what_does_not_resolve_gets_the_resolvers_own_words(package_index, project):
     package_index.add(wheel("tensorflow_cpu", "2.15.0"), requires=["numpy>=1.23"])
     package_index.add(wheel("tensorflow", "2.15.0"))
     package_index.add("numpy-1.19.5-py3-none-any")
@@ -158,13 +138,13 @@ def test_what_does_not_resolve_gets_the_resolvers_own_words(package_index: Packa
     assert "numpy>=1.23" in catch_text(UsageError, load_lock, project, environment, Device.CPU)
 
 
-def test_names_globs_and_files_of_others_are_left_alone(package_index: PackageIndex) -> None:
+def test_names_globs_and_files_of_others_are_left_alone(package_index):
     names = ["tf2.5", "tf*", "../tensorflow", "tensorflow-9", ""]
     assert adhoc.add_requested(KNOWN, names) == (KNOWN, names)
     assert package_index.asked == 0
 
 
-def test_another_python_changes_the_wheels_and_nothing_else(package_index: PackageIndex) -> None:
+def test_another_python_changes_the_wheels_and_nothing_else(package_index):
     package_index.add(wheel("tensorflow", "2.15.1", "39"))
     environment = request("tf2.15@py3.9")
     assert environment == replace(NEW, name="tf2.15-py3.9", python="3.9", asked="tf2.15@py3.9")
@@ -180,27 +160,13 @@ def test_another_python_changes_the_wheels_and_nothing_else(package_index: Packa
     assert adhoc.find_base(override, KNOWN).name == "tf2.15-py3.9"
 
 
-def test_on_another_python_the_wheel_is_of_the_package_that_was_typed(package_index: PackageIndex) -> None:
-    for python in ("311", "39"):
-        package_index.add(wheel("tensorflow", "2.15.0", python))
-        package_index.add(wheel("tf_nightly", "2.16.0.dev20240101", python))
-    environment = request("tensorflow==2.15.0@py3.9")
-    assert (environment.name, environment.python) == ("tensorflow-2.15.0-py3.9", "3.9")
-    assert list_inputs(environment, Device.CPU)[0] == "tensorflow-cpu==2.15.0"
-    nightly = request("tf-nightly==2.16.0.dev20240101@py3.9")
-    assert (nightly.name, nightly.python) == ("tf-nightly-2.16.0.dev20240101-py3.9", "3.9")
-    assert list_inputs(nightly, Device.CPU)[0] == "tf-nightly==2.16.0.dev20240101"
-
-
-def test_an_environment_of_the_catalogue_that_has_the_python_is_taken() -> None:
+def test_an_environment_of_the_catalogue_that_has_the_python_is_taken():
     other = replace(OLD, name="tf2.5-py3.9", python="3.9")
     assert request("tf2.15@py3.11") == NEW
     assert request("tf2.5@py3.9", {**KNOWN, "tf2.5-py3.9": other}) == other
 
 
-def test_a_python_for_which_there_is_no_wheel_is_refused(
-    package_index: PackageIndex, snapshot: SnapshotAssertion
-) -> None:
+def test_a_python_for_which_there_is_no_wheel_is_refused(package_index, snapshot):
     package_index.add(wheel("tensorflow", "2.15.1", "310"))
     package_index.add(wheel("tensorflow", "2.16.0.dev20240101", "310"))
     package_index.add(wheel("tf_nightly", "2.16.0.dev20240101", "39"))

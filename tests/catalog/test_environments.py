@@ -1,10 +1,8 @@
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from packaging.version import Version
-from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.environments import load_environments, parse
 from harness.catalog.project import Project
@@ -24,7 +22,7 @@ GOOD = (
 )
 
 
-def test_the_projects_own_catalogue_is_consistent(project: Project) -> None:
+def test_the_projects_own_catalogue_is_consistent(project):
     environments = load_environments(project)
     minors = {Version(environment.tensorflow).release[:2] for environment in environments.values()}
     for major in {major for major, _ in minors}:
@@ -47,7 +45,7 @@ def test_the_projects_own_catalogue_is_consistent(project: Project) -> None:
             assert (environment.cuda_as_of or environment.as_of) >= "2022-12-01"
 
 
-def test_where_python_changes_between_two_releases_one_is_on_both_sides(project: Project) -> None:
+def test_where_python_changes_between_two_releases_one_is_on_both_sides(project):
     ours = [environment for environment in load_environments(project).values() if not environment.gpu_image]
     pythons: dict[tuple[int, ...], set[str]] = {}
     for environment in sorted(ours, key=lambda environment: Version(environment.tensorflow)):
@@ -56,12 +54,10 @@ def test_where_python_changes_between_two_releases_one_is_on_both_sides(project:
         assert older & newer, f"No Python has both {before} and {after}."
 
 
-def test_what_was_parsed_is_kept_until_the_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_parsed_is_kept_until_the_file_changes(tmp_path, monkeypatch):
     (tmp_path / "docker-bake.hcl").write_text(bake(GOOD))
     first = load_environments(Project(tmp_path))
-    (environment,) = first.values()
-    assert (environment.name, environment.tensorflow) == ("tf1.14", "1.14.0")
-    assert (environment.keras, environment.python) == ("2.2.5", "3.7")
+    assert [environment.keras for environment in first.values()] == ["2.2.5"]
     monkeypatch.setattr("harness.catalog.environments.parse", lambda *_: pytest.fail("parsed again"))
     assert load_environments(Project(tmp_path)) == first
     (tmp_path / "docker-bake.hcl").write_text(bake(GOOD) + "# changed\n")
@@ -69,7 +65,7 @@ def test_what_was_parsed_is_kept_until_the_file_changes(tmp_path: Path, monkeypa
         load_environments(Project(tmp_path))
 
 
-def test_a_wrong_catalogue_gets_a_sentence_that_says_where(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_a_wrong_catalogue_gets_a_sentence_that_says_where(tmp_path, snapshot):
     changes = {
         "digits": "\nx = 1" + "0" * 5000,
         "no block": "variable = 3",
@@ -96,7 +92,7 @@ def test_a_wrong_catalogue_gets_a_sentence_that_says_where(tmp_path: Path, snaps
     catch(UsageError, load_environments, project)
 
 
-def test_what_is_kept_of_a_catalogue_in_another_shape_is_read_again(tmp_path: Path) -> None:
+def test_what_is_kept_of_a_catalogue_in_another_shape_is_read_again(tmp_path):
     project = Project(tmp_path)
     project.bake_file.write_text(bake(GOOD))
     environments = load_environments(project)

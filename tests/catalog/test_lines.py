@@ -1,16 +1,12 @@
-"""Release lines: their versions on a day, and errors."""
-
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog import adhoc
 from harness.catalog.lines import parse_line
 from harness.model.environment import LINES, Environment
 from harness.model.errors import CannotRunHereError, HarnessError, UsageError
 from tests.errors import catch, catch_text
-from tests.packageindex import PackageIndex
 
 OLD = Environment("tf2.20", "2.20.0", "3.11", "2025-09-01T00:00:00Z")
 NEW = Environment("tf2.21", "2.21.0", "3.11", "2026-04-15T00:00:00Z")
@@ -18,7 +14,7 @@ KNOWN = {"tf2.20": OLD, "tf2.21": NEW}
 
 
 @pytest.fixture
-def wheels(package_index: PackageIndex) -> PackageIndex:
+def wheels(package_index):
     """Two releases, a release candidate, and daily wheels of two days."""
     for version, uploaded in (("2.20.0", "2025-08-13"), ("2.21.0", "2026-03-06"), ("2.22.0rc0", "2026-09-22")):
         package_index.add(f"tensorflow-{version}-cp311-cp311-manylinux_2_27_x86_64", f"{uploaded}T17:00:00Z")
@@ -36,7 +32,7 @@ def request(*texts: str, impossible: dict[str, HarnessError] | None = None) -> l
 
 
 @pytest.mark.usefixtures("wheels")
-def test_a_line_is_its_newest_wheel_of_the_day() -> None:
+def test_a_line_is_its_newest_wheel_of_the_day():
     lines = {
         "latest": ("tf2.21", "latest"),
         "latest@2026-03-05": ("tf2.20", "latest"),
@@ -55,7 +51,7 @@ def test_a_line_is_its_newest_wheel_of_the_day() -> None:
 
 
 @pytest.mark.usefixtures("wheels")
-def test_a_text_that_is_wrong_gets_the_nearest(snapshot: SnapshotAssertion) -> None:
+def test_a_text_that_is_wrong_gets_the_nearest(snapshot):
     texts = [
         *("tf-nightly@2026-10-24", "tf-nightl@2026-10-25", "tf2.21@2026-10-25", "tf-nightly@yesterday"),
         *("tf2.21+keras-nightl", "tf2.99+keras-nightly"),
@@ -63,13 +59,13 @@ def test_a_text_that_is_wrong_gets_the_nearest(snapshot: SnapshotAssertion) -> N
     assert {text: catch_text(UsageError, request, text, impossible={}) for text in texts} == snapshot
 
 
-def test_a_day_in_the_future_is_refused() -> None:
+def test_a_day_in_the_future_is_refused():
     future = datetime.now(UTC).date() + timedelta(days=2)
     assert str(future) in catch_text(UsageError, parse_line, f"tf-nightly@{future}")
     assert parse_line("tf-nightly@2026-01-02", lambda: date(2026, 1, 2))
 
 
-def test_a_line_that_nearly_exists_is_offered() -> None:
+def test_a_line_that_nearly_exists_is_offered():
     from harness.model.scenario import ENVIRONMENT
     from harness.plan.selection import resolve
 
@@ -77,9 +73,7 @@ def test_a_line_that_nearly_exists_is_offered() -> None:
         assert f"{line}?" in catch_text(UsageError, resolve, [line[:-1]], ["tf2.21"], ENVIRONMENT)
 
 
-def test_a_wheel_that_is_yanked_or_not_for_the_base_is_a_reason_and_no_other_one_is_taken(
-    wheels: PackageIndex, snapshot: SnapshotAssertion
-) -> None:
+def test_a_wheel_that_is_yanked_or_not_for_the_base_is_a_reason_and_no_other_one_is_taken(wheels, snapshot):
     wheels.yanked["tf_nightly-2.23.0.dev20261026-cp311-cp311-manylinux_2_27_x86_64.whl"] = "wrong build"
     wheels.add("keras_nightly-3.16.0.dev2026102804-cp312-cp312-manylinux_2_27_x86_64", "2026-10-28T04:00:00Z")
     catch(UsageError, request, "tf-nightly")
@@ -92,7 +86,7 @@ def test_a_wheel_that_is_yanked_or_not_for_the_base_is_a_reason_and_no_other_one
 
 
 @pytest.mark.usefixtures("wheels")
-def test_without_an_index_nothing_that_was_made_earlier_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_index_nothing_that_was_made_earlier_is_taken(monkeypatch):
     request("tf-nightly")
     monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
     catch(CannotRunHereError, request, "tf-nightly", impossible={})

@@ -1,8 +1,6 @@
 import json
-from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog import adhoc
 from harness.catalog.locks import describe_overrides, load_lock, lock_file, write_lock
@@ -10,7 +8,6 @@ from harness.catalog.project import Project
 from harness.model.environment import Device, Environment, Requirement, installed
 from harness.model.errors import UsageError
 from tests.errors import catch, catch_text
-from tests.packageindex import PackageIndex
 
 BASE = Environment("tf2.15", "2.15.1", "3.11", "2024-03-20T00:00:00Z", cuda="12.2", cudnn="8.9", gpu_code="sm_80")
 #: What the base has, and when all of it appeared.
@@ -20,7 +17,7 @@ NEEDS = {"scipy-1.11.0": ["numpy<2"], "keras-2.15.0": ["six"]}
 
 
 @pytest.fixture
-def index(package_index: PackageIndex) -> PackageIndex:
+def index(package_index):
     """An index with all that the base has, and younger versions of some."""
     for name in OWN:
         package_index.add(f"{name}-py3-none-any", DAY, NEEDS.get(name, ()))
@@ -33,7 +30,7 @@ def index(package_index: PackageIndex) -> PackageIndex:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path):
     """A project whose catalogue is the base alone, with its lock."""
     entry = {key: getattr(BASE, key) for key in ("name", "tensorflow", "python", "as_of", "cuda", "cudnn", "gpu_code")}
     (tmp_path / "docker-bake.hcl").write_text(
@@ -44,7 +41,7 @@ def project(tmp_path: Path) -> Project:
 
 
 @pytest.fixture
-def base(index: PackageIndex, project: Project) -> Requirement:
+def base(index, project):
     assert write_lock(project, BASE, Device.CPU)
     return load_lock(project, BASE, Device.CPU)
 
@@ -55,9 +52,7 @@ def override(text: str, project: Project) -> Requirement:
 
 
 @pytest.mark.slow
-def test_one_package_moves_and_all_other_lines_stay(
-    index: PackageIndex, base: Requirement, project: Project, snapshot: SnapshotAssertion
-) -> None:
+def test_one_package_moves_and_all_other_lines_stay(index, base, project, snapshot):
     moved = override("tf2.15+numpy==1.26.9", project)
     assert moved.environment.name == "tf2.15-numpy-1.26.9"
     assert (moved.environment.base, moved.environment.asked) == ("tf2.15", "tf2.15+numpy==1.26.9")
@@ -82,9 +77,7 @@ def test_one_package_moves_and_all_other_lines_stay(
     assert override(moved.environment.name, project).lock.pins["six"] == "1.17.0"
 
 
-def test_what_a_moved_package_needs_moves_with_it_and_is_told(
-    index: PackageIndex, base: Requirement, project: Project, snapshot: SnapshotAssertion
-) -> None:
+def test_what_a_moved_package_needs_moves_with_it_and_is_told(index, base, project, snapshot):
     moved = override("tf2.15+keras-nightly==2.16.0.dev2024060103", project)
     changes = {"keras-nightly": "2.16.0.dev2024060103", "six": "1.17.0"}
     assert moved.lock.pins == {name: base.lock.pins[name] for name in base.lock.pins if name != "keras"} | changes
@@ -96,9 +89,7 @@ def test_what_a_moved_package_needs_moves_with_it_and_is_told(
 
 
 @pytest.mark.slow
-def test_what_is_in_the_way_is_told_and_does_not_move(
-    index: PackageIndex, base: Requirement, project: Project, snapshot: SnapshotAssertion
-) -> None:
+def test_what_is_in_the_way_is_told_and_does_not_move(index, base, project, snapshot):
     index.add("numpy-2.0.0-py3-none-any", LATER)
     index.add("scipy-1.13.0-py3-none-any", LATER)
     error = catch(UsageError, override, "tf2.15+numpy==2.0.0", project)
@@ -112,9 +103,7 @@ def test_what_is_in_the_way_is_told_and_does_not_move(
     assert error.advice == snapshot
 
 
-def test_tensorflow_moves_as_the_package_for_the_device(
-    index: PackageIndex, base: Requirement, project: Project
-) -> None:
+def test_tensorflow_moves_as_the_package_for_the_device(index, base, project):
     for package in ("tensorflow", "tensorflow_cpu"):
         name = f"{package}-2.15.2-cp311-cp311-manylinux2014_x86_64"
         index.add(name, LATER, ["numpy<3", "scipy", "keras>=2.15"])
@@ -125,7 +114,7 @@ def test_tensorflow_moves_as_the_package_for_the_device(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("base")
-def test_packages_move_in_requirements_and_in_what_was_moved(index: PackageIndex, project: Project) -> None:
+def test_packages_move_in_requirements_and_in_what_was_moved(index, project):
     index.add("tensorflow-2.15.1-cp311-cp311-manylinux2014_x86_64", DAY)
     moved = override("tensorflow==2.15.1+numpy==1.26.9", project)
     assert moved.environment.name == "tensorflow-2.15.1--numpy-1.26.9"
@@ -137,9 +126,7 @@ def test_packages_move_in_requirements_and_in_what_was_moved(index: PackageIndex
 
 
 @pytest.mark.slow
-def test_what_cannot_be_moved_is_told(
-    index: PackageIndex, base: Requirement, project: Project, snapshot: SnapshotAssertion
-) -> None:
+def test_what_cannot_be_moved_is_told(index, base, project, snapshot):
     path = index.add("six-1.15.0-py3-none-any", DAY)
     index.yanked[path.name] = "wrong metadata"
     index.add("tensorflow-2.14.0-cp311-cp311-manylinux2014_x86_64", DAY)

@@ -1,8 +1,3 @@
-import re
-from pathlib import Path
-
-from syrupy.assertion import SnapshotAssertion
-
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock, lock_file
 from harness.catalog.project import Project
@@ -11,18 +6,17 @@ from harness.model.errors import UsageError
 from tests.errors import catch_text
 
 
-def test_pins_are_read_with_normalised_names() -> None:
+def test_pins_are_read_with_normalised_names():
     text = "absl_py==0.8.0 \\\n    --hash=sha256:ab\n    # via tensorflow\nGoogle.Pasta==0.1.7 ; python_version < '4'\n"
     assert pins(text) == {"absl-py": "0.8.0", "google-pasta": "0.1.7"}
     assert normalize("A__b.-C") == "a-b-c"
 
-
-def test_a_nightly_keras_stands_for_keras_but_the_one_beside_tensorflow_2_5() -> None:
+    # a nightly Keras stands for Keras, but not the one beside TensorFlow 2.5
     assert installed("keras", {"keras-nightly": "3.5.0.dev2024080103"}) == "3.5.0.dev2024080103"
     assert installed("keras", {"keras-nightly": "2.5.0.dev2021032900"}) is None
 
 
-def test_the_projects_locks_are_those_of_its_environments_and_hold_what_they_name(project: Project) -> None:
+def test_the_projects_locks_are_those_of_its_environments_and_hold_what_they_name(project):
     environments = load_environments(project).values()
     pairs = [(environment, device) for environment in environments for device in environment.devices]
     assert {lock_file(project, *pair) for pair in pairs} == set(project.locks.iterdir())
@@ -38,19 +32,11 @@ def test_the_projects_locks_are_those_of_its_environments_and_hold_what_they_nam
             assert "tensorflow-cpu" not in lock.pins
 
 
-def test_every_requirement_of_every_lock_is_hashed_and_no_registry_is_named(project: Project) -> None:
-    for path in sorted(project.locks.glob("*.txt")):
-        text = path.read_text()
-        assert "://" not in re.sub(r"(?m)^#.*$", "", text)
-        for block in re.split(r"(?m)^(?=[A-Za-z])", text)[1:]:
-            assert "--hash=sha256:" in block, block
-
-
-def test_a_lock_that_is_missing_or_pins_nothing_is_refused(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_a_lock_that_is_missing_or_pins_nothing_is_refused(tmp_path, snapshot):
     environment = Environment(name="tf9.9", tensorflow="9.9.0", python="3.11", as_of="2030-01-01T00:00:00Z")
     project = Project(tmp_path)
 
-    def refuse(data: bytes | None) -> str:
+    def refuse(data):
         if data is not None:
             lock.write_bytes(data)
         return catch_text(UsageError, load_lock, project, environment, Device.CPU).replace(str(tmp_path), "")

@@ -5,17 +5,15 @@ from pathlib import Path
 
 import pytest
 from packaging.pylock import PackageWheel
-from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog import pack
 from harness.catalog.pack import Manifest, download, hash_file
-from harness.model.errors import CannotRunHereError, DamagedError, HarnessError, UsageError
+from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from tests.errors import catch_text
-from tests.packageindex import PackageIndex
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     (tmp_path / "wheels").mkdir()
     for name in ("one.whl", "two.whl"):
         (tmp_path / "wheels" / name).write_text(name)
@@ -24,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_pack_is_right_or_what_is_missing_or_was_changed_is_named(folder: Path) -> None:
+def test_a_pack_is_right_or_what_is_missing_or_was_changed_is_named(folder):
     manifest = pack.read(folder)
     assert manifest.environments == {"tf2.0": ["cpu"]}
     pack.check(folder, manifest)
@@ -34,7 +32,7 @@ def test_a_pack_is_right_or_what_is_missing_or_was_changed_is_named(folder: Path
         pack.check(folder, manifest)
 
 
-def test_what_is_packed_later_is_added(folder: Path) -> None:
+def test_what_is_packed_later_is_added(folder):
     older = pack.read(folder)
     image = {"images/a.tar": {"reference": "a", "id": "sha256:0"}}
     both = Manifest("1.1", {"tf2.0": ["gpu"], "tf2.1": ["cpu"]}, image, {"images/a.tar": "0"}).extend(older)
@@ -43,8 +41,8 @@ def test_what_is_packed_later_is_added(folder: Path) -> None:
     assert (both.harness, both.images) == ("1.1", image)
 
 
-def test_a_folder_that_is_no_pack_is_refused(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    def refuse(kind: type[HarnessError], text: str) -> str:
+def test_a_folder_that_is_no_pack_is_refused(tmp_path, snapshot):
+    def refuse(kind, text):
         (tmp_path / pack.FILE).write_text(text)
         return catch_text(kind, pack.read, tmp_path)
 
@@ -68,7 +66,7 @@ def make_file(path: Path, url: str = "") -> PackageWheel:
     return PackageWheel(url=url or path.as_uri(), hashes={"sha256": hashlib.sha256(path.read_bytes()).hexdigest()})
 
 
-def test_files_come_from_folders_and_from_servers_once(package_index: PackageIndex, tmp_path: Path) -> None:
+def test_files_come_from_folders_and_from_servers_once(package_index, tmp_path):
     here, there = package_index.add("one-1.0-py3-none-any"), package_index.add("two-1.0-py3-none-any")
     files, lines = [make_file(here), make_file(there, f"{package_index.url}/files/{there.name}")], list[str]()
     hashes = download(files, tmp_path / "wheels", lines.append)
@@ -82,7 +80,7 @@ def test_files_come_from_folders_and_from_servers_once(package_index: PackageInd
     assert (tmp_path / "wheels" / here.name).read_bytes() == here.read_bytes()
 
 
-def test_a_file_that_is_not_there_or_that_the_lock_does_not_name_is_refused_and_not_left(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_or_that_the_lock_does_not_name_is_refused_and_not_left(tmp_path):
     (tmp_path / "one.whl").write_text("another")
     file = replace(make_file(tmp_path / "one.whl"), hashes={"sha256": "00"})
     assert "one.whl" in catch_text(CannotRunHereError, download, [file], tmp_path / "wheels", print)
@@ -92,9 +90,7 @@ def test_a_file_that_is_not_there_or_that_the_lock_does_not_name_is_refused_and_
     assert list((tmp_path / "wheels").iterdir()) == []
 
 
-def test_what_a_killed_download_left_is_removed_and_a_link_is_replaced(
-    package_index: PackageIndex, tmp_path: Path
-) -> None:
+def test_what_a_killed_download_left_is_removed_and_a_link_is_replaced(package_index, tmp_path):
     wheel, folder = package_index.add("one-1.0-py3-none-any"), tmp_path / "wheels"
     folder.mkdir()
     (folder / f".{wheel.name}.0123abcd.part").write_text("half of it")
@@ -104,7 +100,7 @@ def test_what_a_killed_download_left_is_removed_and_a_link_is_replaced(
     assert not (folder / wheel.name).is_symlink()
 
 
-def test_nothing_outside_of_a_received_pack_is_read(folder: Path, snapshot: SnapshotAssertion) -> None:
+def test_nothing_outside_of_a_received_pack_is_read(folder, snapshot):
     (folder.parent / "secret").write_text("x")
     (folder / "wheels" / "link").symlink_to(folder.parent / "secret")
     names = ("../secret", "/etc/hostname", "wheels/link")
@@ -112,7 +108,7 @@ def test_nothing_outside_of_a_received_pack_is_read(folder: Path, snapshot: Snap
     assert {name: text.replace(str(folder), "FOLDER") for name, text in errors.items()} == snapshot
 
 
-def test_what_a_packs_manifest_does_not_name_is_not_taken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_packs_manifest_does_not_name_is_not_taken(folder, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(folder / "cache"))
     (folder / "locks").mkdir()
     (folder / "locks" / "tf2.0-cpu.txt").write_text("unchecked")

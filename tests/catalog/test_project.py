@@ -1,7 +1,5 @@
 from pathlib import Path
 
-import pytest
-
 from harness import package_data
 from harness.catalog.project import BAKE_FILE, Project
 from harness.model.errors import UsageError
@@ -15,9 +13,7 @@ def make(folder: Path) -> Path:
     return folder
 
 
-def test_a_folder_upwards_wins_over_what_comes_with_the_harness(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_upwards_wins_over_what_comes_with_the_harness(tmp_path, monkeypatch):
     root, below = make(tmp_path / "project"), tmp_path / "project" / "below"
     (below / "scenarios").mkdir(parents=True)
     monkeypatch.chdir(below)
@@ -25,13 +21,13 @@ def test_a_folder_upwards_wins_over_what_comes_with_the_harness(
     assert Project.find().new_scenarios == root / "scenarios"
 
 
-def test_elsewhere_a_users_scenarios_are_added_to_the_harnesss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_a_users_scenarios_are_added_to_the_harnesss(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert Project.find() == Project(package_data.FOLDER, own=tmp_path / "scenarios")
     assert Project.find().new_scenarios == tmp_path / "scenarios"
 
 
-def test_the_variable_wins_over_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variable_wins_over_both(tmp_path, monkeypatch):
     named = make(tmp_path / "named")
     monkeypatch.chdir(make(tmp_path / "here"))
     monkeypatch.setenv("HARNESS_PROJECT", str(named))

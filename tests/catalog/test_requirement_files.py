@@ -1,77 +1,19 @@
-"""Files of packages as environments."""
-
+import shutil
 from pathlib import Path
-
-from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.lines import PYTHONS
 from harness.catalog.requirement_files import LOCKS, is_package_file, read
-from harness.catalog.requirement_specs import parse
 from harness.machine.uv import run_uv
 from harness.model.errors import UsageError
 from tests.errors import catch_text
 
-PIP = """# my env
-absl-py==2.1.0
-pandas>=2.0  # for tables
-tensorflow==2.15.0
-scikit-learn==1.4.0 ; sys_platform != "win32"
-colorama==0.4.6 ; sys_platform == "win32"
-tomli==2.0.1 ; python_version < "3.11"
---extra-index-url https://example.org/simple
-"""
-CONDA = """
-name: mine
-channels: [conda-forge]
-dependencies:
-  - python=3.9
-  - cudatoolkit=11.8
-  - conda-forge::numpy=1.26
-  - scipy >=1.10,<1.12
-  - pandas==2.1.4
-  - matplotlib
-  - tensorflow=2.15.0
-  - pip
-  - pip:
-      - absl-py==2.1.0
-"""
-POETRY = """
-[[package]]
-name = "tensorflow"
-version = "2.15.0"
-optional = false
-groups = ["main", "dev"]
+FILES = Path(__file__).parent / "package_files"
 
-[[package]]
-name = "numpy"
-version = "1.26.4"
-optional = false
-groups = ["main"]
-markers = "python_version >= '3.9'"
 
-[[package]]
-name = "pytest"
-version = "8.0.0"
-groups = ["dev"]
-
-[[package]]
-name = "extra"
-version = "1"
-optional = true
-"""
-PYLOCK = """
-lock-version = "1.0"
-created-by = "pip"
-
-[[packages]]
-name = "tensorflow"
-version = "2.15.0"
-
-[[packages]]
-name = "pywin32"
-version = "306"
-marker = "sys_platform == 'win32'"
-"""
+def describe(path: Path) -> tuple[str, list[str], list[str], bool]:
+    """Return TensorFlow and what else a file requires, of two releases of Python, and whether that depends on them."""
+    file = read(path)
+    return file.tensorflow, file.list_requirements("3.9"), file.list_requirements("3.11"), file.depends_on_python
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -80,43 +22,21 @@ def write(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-def test_requirements_are_those_of_the_python(tmp_path: Path):
-    file = read(write(tmp_path, "requirements.txt", PIP))
-    assert file.tensorflow == "tensorflow==2.15.0"
-    assert file.depends_on_python
-    assert file.list_requirements("3.11") == ["absl-py==2.1.0", "pandas>=2.0", "scikit-learn==1.4.0"]
-    assert file.list_requirements("3.9") == [*file.list_requirements("3.11"), "tomli==2.0.1"]
-    assert parse(",".join([file.tensorflow, *file.list_requirements("3.9")])).version == "2.15.0"
-    # also of the newest one
+def test_files_have_the_requirements_that_apply(tmp_path, snapshot):
+    assert {path.name: describe(path) for path in sorted(FILES.iterdir())} == snapshot
+    # also with a project beside the lock, and on the newest Python
+    for name in ("poetry.lock", "pylock.toml"):
+        (tmp_path / name).mkdir()
+        shutil.copy(FILES / name, tmp_path / name)
+        assert describe(write(tmp_path / name, "pyproject.toml", "")) == describe(FILES / name)
     file = read(write(tmp_path, "r.txt", f'x==1 ; python_version >= "{PYTHONS[-1]}"\ny==2'))
     assert file.depends_on_python
     assert (file.list_requirements(PYTHONS[-1]), file.list_requirements("3.11")) == (["x==1", "y==2"], ["y==2"])
-    # and where TensorFlow isn't one
-    file = read(write(tmp_path, "requirements.txt", "numpy==1.26.4"))
-    assert (file.tensorflow, file.list_requirements(""), file.depends_on_python) == ("", ["numpy==1.26.4"], False)
+    # and without TensorFlow
+    assert describe(write(tmp_path, "r.txt", "numpy==1.26.4")) == ("", ["numpy==1.26.4"], ["numpy==1.26.4"], False)
 
 
-def test_an_environment_of_conda(tmp_path: Path):
-    file = read(write(tmp_path, "environment.yml", CONDA))
-    assert file.tensorflow == "tensorflow==2.15.0"
-    assert file.list_requirements("") == [
-        "numpy==1.26.*",
-        "scipy<1.12,>=1.10",
-        "pandas==2.1.4",
-        "matplotlib",
-        "absl-py==2.1.0",
-    ]
-
-
-def test_a_project_has_the_packages_of_its_lock(tmp_path: Path):
-    for name, text, others in (("poetry.lock", POETRY, ["numpy==1.26.4"]), ("pylock.toml", PYLOCK, [])):
-        (tmp_path / name).mkdir()
-        paths = [write(tmp_path / name, name, text), write(tmp_path / name, "pyproject.toml", "")]
-        for file in map(read, paths):
-            assert (file.tensorflow, file.list_requirements("3.11")) == ("tensorflow==2.15.0", others)
-
-
-def test_a_project_that_uv_locked(tmp_path: Path):
+def test_a_project_that_uv_locked(tmp_path):
     text = '[project]\nname = "mine"\nversion = "1"\nrequires-python = ">=3.11"\n'
     project = write(tmp_path, "pyproject.toml", text)
     process = run_uv(["lock", f"--directory={tmp_path}", "--offline"])
@@ -142,8 +62,8 @@ REFUSED = [
 ]
 
 
-def test_other_files_are_refused(tmp_path: Path, snapshot: SnapshotAssertion):
-    def refuse(name: str, text: str) -> str:
+def test_other_files_are_refused(tmp_path, snapshot):
+    def refuse(name, text):
         folder = tmp_path / str(len([*tmp_path.iterdir()]))
         folder.mkdir()
         return catch_text(UsageError, read, write(folder, name, text)).replace(str(folder), "")
@@ -159,14 +79,14 @@ def test_other_files_are_refused(tmp_path: Path, snapshot: SnapshotAssertion):
         assert f"/{name}" in refuse(name, text)
 
 
-def test_a_tensorflow_without_an_exact_version_is_that_of_other_environments(tmp_path: Path):
+def test_a_tensorflow_without_an_exact_version_is_that_of_other_environments(tmp_path):
     file = read(write(tmp_path, "r.txt", "tensorflow>=2.15\nx==1"))
     assert (file.tensorflow, file.list_requirements("")) == ("", ["x==1"])
     assert "line 1: 'tensorflow>=2.15'" in file.unpinned
     assert read(write(tmp_path, "e.yml", "dependencies: [tensorflow=2.15]")).unpinned
 
 
-def test_a_file_has_the_packages_of_the_files_that_it_includes(tmp_path: Path):
+def test_a_file_has_the_packages_of_the_files_that_it_includes(tmp_path):
     write(tmp_path, "base.txt", "x==1\n--requirement=more.txt")
     write(tmp_path, "more.txt", "y==2")
     file = read(write(tmp_path, "r.txt", "-r base.txt\ntensorflow==2.15.0\n-r more.txt"))

@@ -3,7 +3,6 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
-from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.requirement_specs import (
     LockOverride,
@@ -21,7 +20,7 @@ from tests.errors import catch_text
 NAME = r"[a-z0-9][a-z0-9.-]*"
 
 
-def test_requirements_are_read_and_named() -> None:
+def test_requirements_are_read_and_named():
     table: list[tuple[str, tuple[str, str, list[str]], str | None]] = [
         ("tensorflow==2.7.1", ("tensorflow", "2.7.1", []), "tensorflow-2.7.1"),
         (" TensorFlow == 2.7.01 ", ("tensorflow", "2.7.1", []), "tensorflow-2.7.1"),
@@ -44,7 +43,7 @@ def test_requirements_are_read_and_named() -> None:
         assert re.fullmatch(NAME, spec.name)
 
 
-def test_what_cannot_be_created_is_told_with_examples(snapshot: SnapshotAssertion) -> None:
+def test_what_cannot_be_created_is_told_with_examples(snapshot):
     texts = [
         *("tensorflow>=2.7", "tensorflow==2.*", "tensorflow[and-cuda]==2.15.0", "tf-nightly>2", "tensorflow=="),
         *("numpy==1.16.4", "tensorflow==2.0.0,,numpy", "tensorflow==2.0.0,a @ https://example.org/a.whl"),
@@ -55,12 +54,12 @@ def test_what_cannot_be_created_is_told_with_examples(snapshot: SnapshotAssertio
     assert errors == snapshot
 
 
-def test_names_and_globs_are_not_requirements() -> None:
+def test_names_and_globs_are_not_requirements():
     assert not any(map(has_requirements, ("tf2.7", "tf1*", "tf2.[0-5]", "tensorflow", "tensorflow-2.7.1", "")))
     assert all(map(has_requirements, ("tensorflow==2.7.1", "tensorflow>=2", "tf2.0+numpy==1")))
 
 
-def test_packages_to_replace_are_read_and_named() -> None:
+def test_packages_to_replace_are_read_and_named():
     requirements = "tensorflow==2.0.0,keras==2.3.1"
     local = "tensorflow==2.0.0+cu10,keras==2.3.1"
     table: list[tuple[str, str, list[str], str | None]] = [
@@ -98,19 +97,17 @@ _MOVE = st.builds(
 
 
 @given(st.one_of(_MOVE, _ASKED), st.one_of(_MOVE, _ASKED))
-def test_environments_are_named_alike_where_the_same_is_asked_only(
-    one: LockOverride | RequirementSpec, other: LockOverride | RequirementSpec
-) -> None:
+def test_environments_are_named_alike_where_the_same_is_asked_only(one, other):
     assert (one.name == other.name) == (str(one) == str(other))
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_read_or_refused(text):
     with contextlib.suppress(UsageError):
         assert parse(str(parse(text))) == parse(text)
 
 
-def test_an_environment_on_another_python_is_named_for_it() -> None:
+def test_an_environment_on_another_python_is_named_for_it():
     table = {
         "tf2.15@py3.9": ("tf2.15", "3.9", "tf2.15-py3.9"),
         "tensorflow==2.15.0@py3.10": ("tensorflow==2.15.0", "3.10", "tensorflow-2.15.0-py3.10"),

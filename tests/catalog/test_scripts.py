@@ -1,15 +1,11 @@
-"""Plain scripts as scenarios."""
-
 import ast
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog import script_files, scripts
 from harness.catalog.project import Project
@@ -20,12 +16,12 @@ from tests.errors import catch, catch_text
 
 
 @pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
 
 
 def script(text: str, name: str = "mine.py", **options: object) -> Script:
-    return Script(path=Path(name), name=name, text=text, **options)  # type: ignore[arg-type]
+    return Script(path=Path(name), name=name, text=text, **options)
 
 
 @given(st.text())
@@ -33,7 +29,7 @@ def script(text: str, name: str = "mine.py", **options: object) -> Script:
 @example("a'")
 @example("# /// script\n# [tool.harness]\n# ///\n")
 @example("\r\n\t\x0c\0\udc80\\N{DEGREE SIGN}")
-def test_a_literal_is_the_text_and_begins_no_header(text: str):
+def test_a_literal_is_the_text_and_begins_no_header(text):
     literal = scripts.format_literal(text)
     assert ast.literal_eval(literal) == text
     assert literal.isascii()
@@ -48,14 +44,13 @@ def test_a_script_becomes_a_scenario_that_the_catalogue_reads():
 
 
 def test_the_same_script_has_the_same_file_and_another_another():
-    project = Project.find()
-    first = scripts.write(script("x = 1"), project)
-    assert scripts.write(script("x = 1"), project) == first
-    assert scripts.write(script("x = 2"), project) != first
-    assert scripts.write(script("x = 1", arguments=["--fast"]), project) != first
+    first, *others = [script("x = 1"), script("x = 2"), script("x = 1", arguments=["--fast"])]
+    path = scripts.write(first, Project.find())
+    assert scripts.write(first, Project.find()) == path
+    assert path not in [scripts.write(other, Project.find()) for other in others]
 
 
-def test_a_scenario_s_name_is_not_taken_twice_and_hides_no_module(tmp_path: Path):
+def test_a_scenario_s_name_is_not_taken_twice_and_hides_no_module(tmp_path):
     project = Project.find()
     assert scripts.write(script("x = 1", "keras_step.py"), project, ["keras_step"]).stem == "keras_step_script"
     assert script("", "tensorflow.py").scenario == "script_tensorflow"
@@ -68,7 +63,7 @@ def test_a_scenario_s_name_is_not_taken_twice_and_hides_no_module(tmp_path: Path
     assert path.stem == "my_step_script"
 
 
-def test_files_are_brought_beside_it_and_what_keras_downloads_to_where_it_looks(tmp_path: Path):
+def test_files_are_brought_beside_it_and_what_keras_downloads_to_where_it_looks(tmp_path):
     data, digits = tmp_path / "data.csv", tmp_path / ".keras" / "datasets" / "mnist.npz"
     digits.parent.mkdir(parents=True)
     data.write_bytes(b"1,2\n")
@@ -81,7 +76,7 @@ def test_files_are_brought_beside_it_and_what_keras_downloads_to_where_it_looks(
     assert "absent.csv" in catch_text(UsageError, scripts.write, absent, Project.find())
 
 
-def test_a_folder_is_brought_with_its_files_and_the_paths_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_folder_is_brought_with_its_files_and_the_paths_are_kept(tmp_path, monkeypatch):
     for name in ("data/a/train.csv", "data/.git/config", "data/__pycache__/x.pyc", "other/b.csv"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
@@ -94,7 +89,7 @@ def test_a_folder_is_brought_with_its_files_and_the_paths_are_kept(tmp_path: Pat
     assert list(script_files.map_files([tmp_path / "other/b.csv"], elsewhere.path)) == ["b.csv"]
 
 
-def test_local_modules_and_named_data_are_found_and_nothing_outside_of_the_folder(tmp_path: Path):
+def test_local_modules_and_named_data_are_found_and_nothing_outside_of_the_folder(tmp_path):
     folder = tmp_path / "work"
     for name, text in {
         "mine.py": "",
@@ -133,7 +128,7 @@ def test_numbers_are_called_by_their_groups_or_the_text_around_them():
 
 
 @given(st.text(alphabet="a()\\d+*?P<n>.^$| :", max_size=12))
-def test_every_regular_expression_has_names_and_every_other_text_is_told(pattern: str):
+def test_every_regular_expression_has_names_and_every_other_text_is_told(pattern):
     try:
         re.compile(pattern)
     except re.error:
@@ -144,8 +139,8 @@ def test_every_regular_expression_has_names_and_every_other_text_is_told(pattern
     assert len(set(names)) == len(names)
 
 
-def test_two_named_numbers_are_compared_or_those_that_are_requested(snapshot: SnapshotAssertion):
-    def ratios(*patterns: str, compare: Sequence[str] = ()) -> object:
+def test_two_named_numbers_are_compared_or_those_that_are_requested(snapshot):
+    def ratios(*patterns, compare=()):
         return script("", grep=[*patterns], compare=[*compare]).ratios
 
     assert ratios(r"(?P<half>\d+)", r"(?P<single>\d+)") == {"half/single": ("half", "single")}
@@ -189,7 +184,7 @@ def test_tests_of_pytest_benchmark_are_run_by_pytest():
         assert scripts.add_runner(plain, Project.find()) == (plain, [])
 
 
-def test_what_is_wrong_in_a_script_is_told_before_anything_is_launched(tmp_path: Path, snapshot: SnapshotAssertion):
+def test_what_is_wrong_in_a_script_is_told_before_anything_is_launched(tmp_path, snapshot):
     wrong = [
         script("x = = 1"),
         script('x = 1\nprint "a", x'),
@@ -207,7 +202,7 @@ def test_what_is_wrong_in_a_script_is_told_before_anything_is_launched(tmp_path:
         assert "Python 2" in catch_text(FileError, scripts.check, script(line), Project.find()), line
 
 
-def test_a_scenario_is_known_by_its_header(tmp_path: Path):
+def test_a_scenario_is_known_by_its_header(tmp_path):
     plain, scenario = tmp_path / "plain.py", tmp_path / "scenario.py"
     plain.write_text("# /// script\n# dependencies = []\n# ///\n")
     scenario.write_text('# /// script\n# [tool.harness]\n# title = "x"\n# ///\n')

@@ -1,7 +1,5 @@
 from pathlib import Path
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.catalog.header import parse
 from harness.catalog.signature import find_oldest_python
 from harness.model.errors import FileError
@@ -28,7 +26,7 @@ def problems(python: str, header: str = HEADER) -> list[str]:
     return []
 
 
-def test_a_function_that_takes_the_axes_or_cannot_be_judged_is_right() -> None:
+def test_a_function_that_takes_the_axes_or_cannot_be_judged_is_right():
     codes = [
         "def scenario(bench, mode, size): pass",
         'def scenario(bench, size="32", mode="graph", colour="red"): pass',
@@ -43,7 +41,7 @@ def test_a_function_that_takes_the_axes_or_cannot_be_judged_is_right() -> None:
     assert {code: problems(code) for code in codes} == {code: [] for code in codes}
 
 
-def test_a_function_that_does_not_fit_its_header_is_told_with_its_line(snapshot: SnapshotAssertion) -> None:
+def test_a_function_that_does_not_fit_its_header_is_told_with_its_line(snapshot):
     codes = [
         "import os\n\ndef scenario(bench, mode):\n    pass",
         "def scenario(bench, size, mod):\n    pass",
@@ -65,11 +63,11 @@ def test_a_function_that_does_not_fit_its_header_is_told_with_its_line(snapshot:
     assert problems(walrus, HEADER.replace("3.6", "3.9")) == []
 
 
-def test_an_axis_that_the_header_has_wrong_is_not_told_again_of_the_function() -> None:
+def test_an_axis_that_the_header_has_wrong_is_not_told_again_of_the_function():
     header = HEADER.replace('["graph", "eager"]', "[]")
     assert len(problems("def scenario(bench, mode='graph', size='1'): pass", header)) == 1
 
 
-def test_the_oldest_python_is_the_least_that_is_admitted() -> None:
+def test_the_oldest_python_is_the_least_that_is_admitted():
     ranges = {"": (3, 6), ">=3.6": (3, 6), ">=3.6.1": (3, 6), ">=3.9,<3.12": (3, 9), "==3.11.*": (3, 11), ">=4": (3, 6)}
     assert {text: find_oldest_python(text) for text in ranges} == ranges

@@ -1,15 +1,11 @@
 import datetime
 import math
 import os
-import re
 import tomllib
 from pathlib import Path
-from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.toml import (
     Findings,
@@ -65,7 +61,7 @@ def find_line(*key: str | int, value: str = "") -> str:
     return TOML.split("\n")[Findings(Path("toml"), TOML).line(key, value) - 1]
 
 
-def test_a_key_or_a_value_is_found_in_its_line_and_what_is_not_there_in_its_table() -> None:
+def test_a_key_or_a_value_is_found_in_its_line_and_what_is_not_there_in_its_table():
     assert find_line("requires-python") == 'requires-python = ">=3.6"'
     assert find_line(*HARNESS) == "[tool.harness]"
     assert find_line(*HARNESS, "title") == 'title = "A step"'
@@ -86,17 +82,6 @@ def test_a_key_or_a_value_is_found_in_its_line_and_what_is_not_there_in_its_tabl
     assert Findings(Path("toml"), TOML, 10).line(("requires-python",)) == 11
 
 
-@given(st.lists(st.sampled_from(["mode", "size", "model"]), unique=True, min_size=1), st.integers(0, 3))
-def test_every_key_of_every_table_is_found(keys: list[str], comments: int) -> None:
-    lines = []
-    for table in ("one", "two"):
-        lines += [f"[{table}]", *["#"] * comments, *(f'{key} = "{table}"' for key in keys)]
-    for table in ("one", "two"):
-        for key in keys:
-            line = lines[Findings(Path("toml"), "\n".join(lines)).line((table, key)) - 1]
-            assert re.fullmatch(f'{key} = "{table}"', line)
-
-
 STATEMENTS = st.lists(
     st.sampled_from(
         [
@@ -110,7 +95,7 @@ STATEMENTS = st.lists(
 
 
 @given(STATEMENTS)
-def test_a_key_is_there_with_the_last_line_of_its_statement(statements: list[str]) -> None:
+def test_a_key_is_there_with_the_last_line_of_its_statement(statements):
     toml = "\n".join(statements)
     try:
         tomllib.loads(toml)
@@ -129,10 +114,10 @@ def test_a_key_is_there_with_the_last_line_of_its_statement(statements: list[str
     assert Findings(Path("toml"), toml)._statements == statements_by_key
 
 
-def test_no_line_is_parsed_often(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_line_is_parsed_often(monkeypatch):
     parsed, loads = [], tomllib.loads
 
-    def counting(text: str) -> dict[str, Any]:
+    def counting(text):
         parsed.append(len(text))
         return loads(text)
 
@@ -144,16 +129,11 @@ def test_no_line_is_parsed_often(monkeypatch: pytest.MonkeyPatch) -> None:
         assert sum(parsed) <= len(text), toml
 
 
-def test_no_more_than_so_many_problems_are_told() -> None:
+def test_no_more_than_so_many_problems_are_told():
     findings = Findings(Path("x.py"), "")
-
-    def add_all() -> None:
-        for number in range(20_000):
-            findings.add(("k",), f"Problem {number}.")
-
-    with pytest.raises(FileError) as caught:
-        add_all()
-    assert len(caught.value.problems) == 100
+    for number in range(99):
+        findings.add(("k",), f"Problem {number}.")
+    assert len(catch(FileError, findings.add, ("k",), "The last one.").problems) == 100
 
 
 SCRIPT = """\
@@ -168,7 +148,7 @@ import this
 """
 
 
-def test_the_block_is_toml_whose_lines_are_those_of_the_file() -> None:
+def test_the_block_is_toml_whose_lines_are_those_of_the_file():
     header = read_header(SCRIPT, Path("step.py"))
     assert header.values == {"requires-python": ">=3.6", "tool": {"harness": {"title": "A step"}}}
     assert header.findings.line(("tool", "harness", "title")) == 6
@@ -186,8 +166,8 @@ CHANGES = [
 ]
 
 
-def test_what_is_no_header_is_told_with_its_line(snapshot: SnapshotAssertion) -> None:
-    def problem(old: str, new: str) -> str:
+def test_what_is_no_header_is_told_with_its_line(snapshot):
+    def problem(old, new):
         assert old in SCRIPT
         error = catch(FileError, read_header, SCRIPT.replace(old, new, 1), Path("step.py"))
         assert len(error.problems) == 1
@@ -204,23 +184,18 @@ def test_what_is_no_header_is_told_with_its_line(snapshot: SnapshotAssertion) ->
         assert problem(old, new).startswith(f"step.py:{line}: This is not valid TOML: ")
 
 
-def test_a_number_has_no_zeros_that_say_nothing() -> None:
+def test_a_number_has_no_zeros_that_say_nothing():
     texts = {1: "1", 1024.0: "1024", 0.5: "0.5", 1e-05: "1e-05", -3.0: "-3", 2**60 + 1: "1152921504606846977"}
     assert {number: format_number_text(number) for number in texts} == texts
 
 
-@given(st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False))
-def test_the_text_is_the_number_again(number: float) -> None:
-    assert float(format_number_text(number)) == number
-
-
-def test_dates_and_infinities_are_no_numbers_and_no_json() -> None:
+def test_dates_and_infinities_are_no_numbers_and_no_json():
     assert not any(map(is_number, [True, "1", None, math.inf, math.nan, [1], 10**400]))
     assert is_json({"day": ["2026-11-21", 1, 0.5, True]})
     assert not any(map(is_json, [{"day": [datetime.date(2026, 11, 21)]}, math.inf, math.nan]))
 
 
-def test_what_is_too_deep_or_too_long_is_told_at_once(snapshot: SnapshotAssertion) -> None:
+def test_what_is_too_deep_or_too_long_is_told_at_once(snapshot):
     deep = ["x = " + "[" * 3000 + "]" * 3000, "x = " + "[" * 20 + "]" * 20, "x = " + "{a = " * 3000 + "1" + "}" * 3000]
     dotted = ".".join("a" * 2000)
     texts = [
@@ -232,7 +207,7 @@ def test_what_is_too_deep_or_too_long_is_told_at_once(snapshot: SnapshotAssertio
     assert len(catch_text(FileError, read, "x = " + "-" * 100_000, Path("x.py"))) < 5000
 
 
-def test_a_pipe_and_a_name_that_is_no_utf_8_are_told(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_a_pipe_and_a_name_that_is_no_utf_8_are_told(tmp_path, snapshot):
     os.mkfifo(tmp_path / "pipe.py")
     odd = tmp_path / os.fsdecode(b"\xff.py")
     odd.write_text("")

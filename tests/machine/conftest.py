@@ -1,6 +1,6 @@
 """Systems made of files, and machines made of cores."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
@@ -16,10 +16,10 @@ def cores(*siblings: Collection[int], known: bool = True, virtual: bool | None =
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Tree:
+def tree(tmp_path):
     """Writes files under a root of its own, over those that are there; a folder below it is another system's root."""
 
-    def write(files: Mapping[str, str], system: str | int = "") -> Path:
+    def write(files, system=""):
         root = tmp_path / str(system)
         for name, text in files.items():
             path = root / name

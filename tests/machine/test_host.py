@@ -1,12 +1,10 @@
-from pathlib import Path
-
 import pytest
 
 from harness.machine.host import MEMORY_FILES, find_differing, read_facts, read_free_memory
 
 
 @pytest.mark.parametrize(("version", "line", "mount"), [(0, "0::/a/b", ""), (1, "4:memory:/a/b", "memory")])
-def test_a_control_group_s_limit_is_what_processes_can_get(tmp_path: Path, version: int, line: str, mount: str) -> None:
+def test_a_control_group_s_limit_is_what_processes_can_get(tmp_path, version, line, mount):
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/cgroup").write_text(f"{line}\n3:cpuset:/\n")
     assert read_free_memory(tmp_path) > 2**20
@@ -20,9 +18,8 @@ def test_a_control_group_s_limit_is_what_processes_can_get(tmp_path: Path, versi
     assert read_free_memory(tmp_path) == 800000
 
 
-def test_a_machine_differs_by_its_facts() -> None:
+def test_a_machine_differs_by_its_facts():
     facts = read_facts()
-    assert {"cpu", "cores", "memory_bytes", "kernel", "system", "harness_python"} <= set(facts)
     assert facts["cores"] >= 1
     assert facts["memory_bytes"] > 2**20
     assert find_differing(facts, facts) == []

@@ -3,7 +3,6 @@ import os
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.machine.identity import load_machine, name_machine
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
@@ -12,12 +11,12 @@ from tests.errors import catch_text
 
 
 @pytest.fixture
-def file() -> Path:
+def file():
     """The file that has the machine's id."""
     return Path(os.environ["HARNESS_DATA_DIR"]) / "machine.json"
 
 
-def test_an_id_is_made_once_and_kept(file: Path) -> None:
+def test_an_id_is_made_once_and_kept(file):
     first = load_machine()
     assert load_machine() == first
     assert first.id.startswith("m-")
@@ -27,28 +26,26 @@ def test_an_id_is_made_once_and_kept(file: Path) -> None:
     assert load_machine().id != first.id
 
 
-def test_a_name_is_kept_beside_the_id_and_can_be_taken_away() -> None:
+def test_a_name_is_kept_beside_the_id_and_can_be_taken_away():
     identity = load_machine().id
     assert name_machine("lab 3") == Machine(identity, "lab 3") == load_machine()
     assert name_machine("").shown == identity
 
 
-def test_of_two_that_make_an_id_at_once_the_first_is_believed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_that_make_an_id_at_once_the_first_is_believed(file, monkeypatch):
     first = load_machine()
     monkeypatch.setattr(Path, "exists", lambda path: False)
     assert load_machine() == first
 
 
-def test_variables_name_a_machine_that_keeps_nothing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_name_a_machine_that_keeps_nothing(file, monkeypatch):
     monkeypatch.setenv("HARNESS_MACHINE_ID", "runner-7")
     monkeypatch.setenv("HARNESS_MACHINE", "the seventh")
     assert load_machine() == Machine("runner-7", "the seventh")
     assert not file.exists()
 
 
-def test_what_names_no_machine_is_refused(
-    file: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+def test_what_names_no_machine_is_refused(file, monkeypatch, snapshot):
     errors = {}
     for variable, value in (("HARNESS_MACHINE_ID", "a/b"), ("HARNESS_MACHINE", "a\nb")):
         with monkeypatch.context() as patch:

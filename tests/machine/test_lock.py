@@ -1,10 +1,8 @@
 import contextlib
 import os
 import re
-from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.files import get_data_dir
 from harness.history.index import History
@@ -22,7 +20,7 @@ def refuse(lock: contextlib.AbstractContextManager[object]) -> str:
     return text.replace(f"process {os.getpid()}", "process PID")
 
 
-def test_a_lock_is_held_by_one_and_names_its_holder(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_a_lock_is_held_by_one_and_names_its_holder(tmp_path, snapshot):
     path = tmp_path / "lock"
     with hold_lock(path, "Busy."):
         assert refuse(hold_lock(path, "Busy.", "Wait.")) == snapshot
@@ -30,7 +28,7 @@ def test_a_lock_is_held_by_one_and_names_its_holder(tmp_path: Path, snapshot: Sn
         pass
 
 
-def test_slots_share_the_machine_and_exclude_each_other_where_they_overlap(snapshot: SnapshotAssertion) -> None:
+def test_slots_share_the_machine_and_exclude_each_other_where_they_overlap(snapshot):
     slots = [["cpu0", "cpu1"], ["cpu2", "cpu3"]]
     with hold_slot(slots) as first, hold_slot(slots) as second:
         assert (first, second) == (0, 1)
@@ -42,12 +40,12 @@ def test_slots_share_the_machine_and_exclude_each_other_where_they_overlap(snaps
     assert errors == snapshot
 
 
-def test_a_lock_whose_file_its_holder_removes_is_held_in_a_new_file(tmp_path: Path) -> None:
+def test_a_lock_whose_file_its_holder_removes_is_held_in_a_new_file(tmp_path):
     path = tmp_path / "lock"
     with contextlib.ExitStack() as first:
         first.enter_context(hold_lock(path, "Busy."))
 
-        def let_go(_: str) -> None:
+        def let_go(_):
             path.unlink()
             first.close()
 
@@ -56,20 +54,20 @@ def test_a_lock_whose_file_its_holder_removes_is_held_in_a_new_file(tmp_path: Pa
             assert refuse(hold_lock(path, "Busy."))
 
 
-def test_a_slot_whose_lock_cannot_be_opened_is_not_waited_for() -> None:
+def test_a_slot_whose_lock_cannot_be_opened_is_not_waited_for():
     with hold_slot([["cpu0"]]):
         pass
     get_lock_path().with_name(f"{get_lock_path().name}.cpu1").mkdir()
     assert "cpu1" in refuse(hold_slot([["cpu1"]], pytest.fail))
 
 
-def test_who_waits_for_a_slot_gets_the_one_that_is_let_go() -> None:
+def test_who_waits_for_a_slot_gets_the_one_that_is_let_go():
     slots: list[list[str]] = [["cpu0"]]
     lines: list[str] = []
     with contextlib.ExitStack() as first:
         first.enter_context(hold_slot(slots))
 
-        def let_go(line: str) -> None:
+        def let_go(line):
             lines.append(line)
             first.close()
 
@@ -78,9 +76,7 @@ def test_who_waits_for_a_slot_gets_the_one_that_is_let_go() -> None:
     assert len(lines) == 1
 
 
-def test_a_lock_that_is_a_link_or_no_file_is_refused_and_nothing_is_changed(
-    tmp_path: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_a_lock_that_is_a_link_or_no_file_is_refused_and_nothing_is_changed(tmp_path, snapshot):
     victim = tmp_path / "victim"
     victim.write_text("mine")
     victim.chmod(0o600)
@@ -97,7 +93,7 @@ def test_a_lock_that_is_a_link_or_no_file_is_refused_and_nothing_is_changed(
     assert not (tmp_path / "none").exists()
 
 
-def test_only_the_user_can_access_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_user_can_access_the_data_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_DATA_DIR", str(tmp_path / "new" / "data"))
     monkeypatch.delenv("HARNESS_MACHINE_LOCK")
     before = os.umask(0o022)
@@ -118,9 +114,7 @@ def test_only_the_user_can_access_the_data_folder(tmp_path: Path, monkeypatch: p
     assert {"secret", "machine.json", "history.duckdb", "history.notes.jsonl", "run.lock"} <= set(modes)
 
 
-def test_a_lock_that_users_share_is_open_to_them_and_no_other_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_that_users_share_is_open_to_them_and_no_other_one(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_MACHINE_LOCK", str(tmp_path / "shared"))
     before = os.umask(0o022)
     try:

@@ -1,5 +1,4 @@
 import os
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,7 @@ class Kernel:
 
 
 @pytest.fixture
-def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
+def kernel(tmp_path, monkeypatch):
     kernel = Kernel()
     monkeypatch.setattr(os, "getpriority", lambda *_: kernel.nice)
     monkeypatch.setattr(os, "setpriority", kernel.setpriority)
@@ -26,9 +25,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
     return kernel
 
 
-def test_the_nice_value_is_lowered_if_that_is_allowed_and_counts_in_more_than_a_session(
-    kernel: Kernel, tmp_path: Path
-) -> None:
+def test_the_nice_value_is_lowered_if_that_is_allowed_and_counts_in_more_than_a_session(kernel, tmp_path):
     assert niceness.can_lower()
     for text, can in (("1\n", False), ("0\n", True)):
         (tmp_path / "autogroup").write_text(text)
@@ -38,13 +35,13 @@ def test_the_nice_value_is_lowered_if_that_is_allowed_and_counts_in_more_than_a_
     assert kernel.nice == 0
 
 
-def test_the_value_that_the_user_chose_stays(kernel: Kernel) -> None:
+def test_the_value_that_the_user_chose_stays(kernel):
     kernel.nice = 10
     assert not niceness.can_lower()
     assert kernel.nice == 10
 
 
-def test_the_value_before_comes_back(kernel: Kernel) -> None:
+def test_the_value_before_comes_back(kernel):
     with niceness.run_at_nice_value(-5):
         assert kernel.nice == -5
     assert kernel.nice == 0

@@ -1,9 +1,5 @@
-"""A machine in slots: whole cores, no CPU in two of them."""
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from syrupy.assertion import SnapshotAssertion
 
 from harness.machine.slots import Slot, divide_machine
 from harness.machine.topology import Cpu, Topology
@@ -27,7 +23,7 @@ def machine(cores: int, *, threads: int = 2, cache: int = 0, node: int = 0) -> T
     return Topology(cpus)
 
 
-def test_a_slot_is_a_cache_else_a_node_with_the_siblings_together() -> None:
+def test_a_slot_is_a_cache_else_a_node_with_the_siblings_together():
     caches = machine(8, cache=4, node=8)
     assert divide_machine(None, caches.cpus, known=caches) == [
         Slot((4, 5, 6, 7, 12, 13, 14, 15)),
@@ -40,7 +36,7 @@ def test_a_slot_is_a_cache_else_a_node_with_the_siblings_together() -> None:
     assert Slot((3,), "1").names == ["cpu3", "gpu1"]
 
 
-def test_more_slots_than_cores_or_gpus_are_refused(snapshot: SnapshotAssertion) -> None:
+def test_more_slots_than_cores_or_gpus_are_refused(snapshot):
     shape, single = machine(4), machine(4, threads=1)
     assert {
         "cores": catch_text(UsageError, divide_machine, 3, [0, 1, 4, 5], known=shape),
@@ -55,12 +51,12 @@ def cards(count: int) -> list[Gpu]:
     return [Gpu(index, f"GPU-{index}", "NVIDIA T4", (7, 5), 16 * 2**30) for index in range(count)]
 
 
-def test_with_gpus_a_slot_is_a_gpu_with_its_share_of_the_cores() -> None:
+def test_with_gpus_a_slot_is_a_gpu_with_its_share_of_the_cores():
     shape = machine(4, threads=1)
     assert divide_machine(None, shape.cpus, cards(2), known=shape) == [Slot((0, 2), "0"), Slot((1, 3), "1")]
 
 
-def test_gpus_have_the_cores_near_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpus_have_the_cores_near_them(monkeypatch):
     near = {0: frozenset({2, 3}), 1: frozenset({0, 1}), 2: frozenset({0, 1})}
     monkeypatch.setattr("harness.machine.slots._find_near_cpus", lambda card: near[card.index])
     shape = machine(4, threads=1)
@@ -72,9 +68,7 @@ def test_gpus_have_the_cores_near_them(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.integers(1, 24), st.integers(1, 2), st.integers(0, 6), st.integers(0, 4), st.data())
-def test_slots_are_whole_cores_and_share_none(
-    cores: int, threads: int, cache: int, gpus: int, data: st.DataObject
-) -> None:
+def test_slots_are_whole_cores_and_share_none(cores, threads, cache, gpus, data):
     shape = machine(cores, threads=threads, cache=cache)
     count = data.draw(st.integers(1, min(cores, gpus or cores)))
     slots = divide_machine(count, shape.cpus, cards(gpus), known=shape)

@@ -1,8 +1,7 @@
 from harness.machine import sysfs
-from tests.machine.conftest import Tree
 
 
-def test_what_cannot_be_read_is_none(tree: Tree) -> None:
+def test_what_cannot_be_read_is_none(tree):
     texts = {"0-2,8\n": {0, 1, 2, 8}, "\n": set(), "any": None}
     assert {text: sysfs.read_cpu_list(tree({"list": text}) / "list") for text in texts} == texts
     root = tree({"number": "12\n", "word": "twelve\n"})

@@ -1,4 +1,5 @@
 import os
+import re
 
 import pytest
 
@@ -54,10 +55,5 @@ def test_last_words_are_the_end_and_have_no_password_of_an_address():
     assert get_last_lines("") == ""
     assert get_last_lines("failed: https://me:secret@host/simple/") == "failed: https://host/simple/"
     for password in ("secret", "sec/ret"):
-        words = get_last_lines(
-            f"error: invalid value 'https://me:{password}@host:x/simple' for '--default-index <INDEX>'"
-        )
-        expected = [
-            f"error: invalid value '{scheme}host:x/simple' for '--default-index <INDEX>'" for scheme in ("", "https://")
-        ]
-        assert words in expected
+        words = get_last_lines(f"error: invalid value 'https://me:{password}@host:x/simple' for '--default-index'")
+        assert re.fullmatch("error: invalid value '(https://)?host:x/simple' for '--default-index'", words)

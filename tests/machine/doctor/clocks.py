@@ -1,6 +1,6 @@
 """Clocks that go on when they are told to."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 
 class Clock:
@@ -18,17 +18,3 @@ class Clock:
     def work(self, size: int) -> None:
         """Take the next time, or a microsecond a unit where no more are given."""
         self.now += next(self._blocks, size * 1e-6)
-
-
-def pausing(pauses: dict[int, float], step: float) -> Callable[[], float]:
-    """A clock whose readings with these numbers come so much later."""
-    clock = Clock(step)
-    count = 0
-
-    def read() -> float:
-        nonlocal count
-        count += 1
-        clock.now += pauses.get(count, 0.0)
-        return clock()
-
-    return read

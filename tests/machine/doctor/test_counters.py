@@ -1,13 +1,11 @@
 """What the kernel has counted, from systems made of files and from this one."""
 
 import os
-from collections.abc import Mapping
+from dataclasses import replace
 
 import psutil
-import pytest
 
 from harness.machine.doctor.counters import Memory, Ticks, read_memory, read_processes, read_throttles, read_ticks
-from tests.machine.conftest import Tree
 
 STAT = """cpu  30 0 30 300 0 0 0 5 10 0
 cpu0 10 1 10 100 5 2 3 4 10 0
@@ -24,28 +22,22 @@ SwapFree: 50 kB
 """
 
 
-def test_ticks_are_read_by_the_cpus_own_numbers(tree: Tree) -> None:
+def test_ticks_are_read_by_the_cpus_own_numbers(tree):
     assert read_ticks(tree({"proc/stat": STAT})) == {
         0: Ticks(total=135, busy=26, stolen=4),
         2: Ticks(total=241, busy=40, stolen=1),
     }
-
-    for files in ({"proc/stat": ""}, {"proc/stat": "cpu0 1 2\n\n"}):
-        assert read_ticks(tree(files)) == {}
-
-
-def test_what_cannot_be_read_is_none(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert read_ticks(tree({})) == {}
-    assert memory_of(tree, monkeypatch, {}) is None
+    for files in ({}, {"proc/stat": ""}, {"proc/stat": "cpu0 1 2\n\n"}):
+        assert read_ticks(tree(files, "none")) == {}
 
 
-def test_heat_is_counted_of_the_core_and_its_package(tree: Tree) -> None:
+def test_heat_is_counted_of_the_core_and_its_package(tree):
     folder = "sys/devices/system/cpu/cpu1/thermal_throttle"
     root = tree({f"{folder}/core_throttle_count": "2", f"{folder}/package_throttle_count": "3"})
     assert read_throttles(root, [0, 1]) == {1: 5}
 
 
-def test_this_process_is_read_with_what_it_has_used_and_may_call_itself_anything() -> None:
+def test_this_process_is_read_with_what_it_has_used_and_may_call_itself_anything():
     before = psutil.Process().name()
     try:
         with open("/proc/self/comm", "wb") as comm:  # noqa: PTH123 - as the kernel wants it
@@ -60,14 +52,11 @@ def test_this_process_is_read_with_what_it_has_used_and_may_call_itself_anything
     assert use.name.startswith("a) R ?[31mred")
 
 
-def memory_of(tree: Tree, monkeypatch: pytest.MonkeyPatch, files: Mapping[str, str]) -> Memory | None:
-    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tree(files) / "proc"))
-    return read_memory()
-
-
-def test_memory_is_in_bytes_and_what_was_swapped_in_pages(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = memory_of(tree, monkeypatch, {"proc/meminfo": INFO})
-    assert memory
-    assert memory.swapped_pages is None, "what is not counted is not zero"
-    files = {"proc/meminfo": INFO, "proc/vmstat": "nr_free_pages 3\npswpin 2\npswpout 5\n"}
-    assert memory_of(tree, monkeypatch, files) == Memory(1024000, 512000, 102400, 51200, 7)
+def test_memory_is_in_bytes_and_what_was_swapped_in_pages(tree, monkeypatch):
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tree({}) / "proc"))
+    assert read_memory() is None
+    memory = Memory(1024000, 512000, 102400, 51200, None)
+    tree({"proc/meminfo": INFO})
+    assert read_memory() == memory, "what is not counted is not zero"
+    tree({"proc/vmstat": "nr_free_pages 3\npswpin 2\npswpout 5\n"})
+    assert read_memory() == replace(memory, swapped_pages=7)

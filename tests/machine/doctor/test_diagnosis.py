@@ -1,10 +1,7 @@
-"""All checks together, on systems made of files."""
-
 import os
 
 import psutil
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.machine.doctor.check import CheckResult
 from harness.machine.doctor.clock import Gaps, Noise, Timer
@@ -18,7 +15,7 @@ SECONDS = 2.0
 
 
 @pytest.fixture
-def here() -> tuple[int, ...]:
+def here():
     """A CPU that this process can be pinned to."""
     return (max(os.sched_getaffinity(0)),)
 
@@ -38,9 +35,7 @@ def measure(tree: Tree, place: CpuPlace, lines: list[str], after: dict[str, str]
     return checks
 
 
-def test_a_system_that_shows_nothing_is_unknown_and_never_good(
-    tree: Tree, here: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_system_that_shows_nothing_is_unknown_and_never_good(tree, here, monkeypatch):
     root = tree({"proc/1/comm": "init"})
     monkeypatch.setattr(psutil, "PROCFS_PATH", str(root / "proc"))
     place = CpuPlace(here, frozenset(here), Topology({}, known=False, virtual=None), root)
@@ -53,12 +48,12 @@ def test_a_system_that_shows_nothing_is_unknown_and_never_good(
     assert [line for line in lines if "1.5 s" in line or "0.5 s" in line] == lines[1:]
 
 
-def test_other_work_is_what_the_doctor_did_not_do(tree: Tree, here: tuple[int, ...]) -> None:
+def test_other_work_is_what_the_doctor_did_not_do(tree, here):
     (cpu,) = here
     sibling = cpu + 1
     ticks = round(SECONDS * os.sysconf("SC_CLK_TCK"))
 
-    def stat(ours: int, beside: int) -> dict[str, str]:
+    def stat(ours, beside):
         return {
             "proc/stat": f"cpu{cpu} {ours} 0 0 0 0 0 0 0 0 0\ncpu{sibling} {beside} 0 0 {ticks - beside} 0 0 0 0 0 0\n"
         }
@@ -72,11 +67,11 @@ def test_other_work_is_what_the_doctor_did_not_do(tree: Tree, here: tuple[int, .
     assert load.facts["here"] == pytest.approx(0.5, abs=0.02)
 
 
-def test_the_headline_is_the_score_in_words(snapshot: SnapshotAssertion) -> None:
+def test_the_headline_is_the_score_in_words(snapshot):
     both = Topology({n: Cpu(n, frozenset({n})) for n in (0, 1)})
     nothing = Counters(0.0, 0.0, {}, {}, {}, None)
 
-    def headline(score: float, *cpus: int) -> str:
+    def headline(score, *cpus):
         period = Period(CpuPlace(cpus, frozenset({0, 1}), both), nothing, nothing, None)
         noise = Noise(score, score, 1.0, 1.0, 0.0, 0.0, 0.05, 100)
         return Diagnosis(period, noise, Gaps(1.0, ()), Timer("tsc", 1e-8, 1e-8)).headline(pinned=len(cpus) == 1)

@@ -1,9 +1,5 @@
-"""What launches need beside CPUs: levels, sentences and facts."""
-
 from dataclasses import replace
 from typing import Any
-
-from syrupy.assertion import SnapshotAssertion
 
 from harness.machine.doctor.check import CheckResult
 from harness.machine.doctor.prerequisites import (
@@ -22,11 +18,11 @@ from tests.machine.doctor.checks import read_checks
 CARD = Gpu(1, "GPU-80", "NVIDIA A100", (8, 0), 40 * 2**30)
 
 
-def test_a_docker_that_answers_is_good_unless_it_is_old_or_podman(snapshot: SnapshotAssertion) -> None:
-    def check(version: str, **options: Any) -> CheckResult:
+def test_a_docker_that_answers_is_good_unless_it_is_old_or_podman(snapshot):
+    def check(version, **options):
         return check_docker(version, api="1.45", where="this machine", **options)
 
-    def cannot(wanted: bool) -> CheckResult:
+    def cannot(wanted):
         return check_docker("", error="Docker Engine does not answer", mend="Start it.", wanted=wanted)
 
     checks = {
@@ -37,7 +33,7 @@ def test_a_docker_that_answers_is_good_unless_it_is_old_or_podman(snapshot: Snap
     assert read_checks(checks) == snapshot
 
 
-def test_the_builder_has_its_version_or_an_advice(snapshot: SnapshotAssertion) -> None:
+def test_the_builder_has_its_version_or_an_advice(snapshot):
     good = [
         check_buildx("github.com/docker/buildx 0.13.1+ds1-3 1.13.1+ds1-3\n"),
         check_buildx("github.com/docker/buildx v0.29.1 a32761aeb3debd39be1eca514af3693af0db334b\n"),
@@ -49,8 +45,8 @@ def test_the_builder_has_its_version_or_an_advice(snapshot: SnapshotAssertion) -
     assert versions == ["0.13.1", "0.29.1", "0.10.5", "", ""]
 
 
-def test_there_is_room_where_the_images_and_some_more_fit(snapshot: SnapshotAssertion) -> None:
-    def check(free: int | None, images: int = 1, needed: int = 8) -> CheckResult:
+def test_there_is_room_where_the_images_and_some_more_fit(snapshot):
+    def check(free, images=1, needed=8):
         return check_disk_space(free, needed, images, "/docker")
 
     checks = {
@@ -62,7 +58,7 @@ def test_there_is_room_where_the_images_and_some_more_fit(snapshot: SnapshotAsse
     assert read_checks(checks) == snapshot
 
 
-def test_a_driver_is_needed_only_where_a_gpu_is_wanted(snapshot: SnapshotAssertion) -> None:
+def test_a_driver_is_needed_only_where_a_gpu_is_wanted(snapshot):
     absent = GpuHost(absent="the NVIDIA driver is not loaded")
     good = check_gpu_driver(GpuHost([CARD], "550.54.15", (12, 4)), wanted=True)
     checks = {
@@ -75,13 +71,13 @@ def test_a_driver_is_needed_only_where_a_gpu_is_wanted(snapshot: SnapshotAsserti
     assert check_gpu_driver(GpuHost([CARD], "550.54.15"), wanted=True).facts["cuda"] is None
 
 
-def test_containers_need_a_way_to_gpus_where_these_are_wanted(snapshot: SnapshotAssertion) -> None:
+def test_containers_need_a_way_to_gpus_where_these_are_wanted(snapshot):
     works = "Containers get GPUs through CDI."
 
-    def check(*lines: str, wanted: bool = True) -> CheckResult:
+    def check(*lines, wanted=True):
         return check_gpu_access("CDI", told=[*lines], wanted=wanted)
 
-    def cannot(wanted: bool) -> CheckResult:
+    def cannot(wanted):
         return check_gpu_access("", error="It has none.", advice="Make some:", command="make", wanted=wanted)
 
     checks = {
@@ -92,7 +88,7 @@ def test_containers_need_a_way_to_gpus_where_these_are_wanted(snapshot: Snapshot
     assert read_checks(checks) == snapshot
 
 
-def test_a_gpu_is_good_unless_it_is_shared_or_divided(snapshot: SnapshotAssertion) -> None:
+def test_a_gpu_is_good_unless_it_is_shared_or_divided(snapshot):
     part = Instance("1:0", "MIG-cccc", "NVIDIA A100 MIG 1g.5gb", 5 * 2**30)
     shared = check_gpu(replace(CARD, processes=[GpuProcess(7, "python", 2**20), GpuProcess(8)]))
     checks = {
@@ -126,13 +122,13 @@ WELL = Settings(
 PASCAL = replace(CARD, capability=(6, 1), settings=WELL)
 
 
-def test_settings_that_are_well_or_unknown_are_not_mentioned() -> None:
+def test_settings_that_are_well_or_unknown_are_not_mentioned():
     for settings in (WELL, Settings(), replace(WELL, power_limit_watts=450.0)):
         assert check_gpu_settings(replace(PASCAL, settings=settings)) == []
     assert check_gpu_settings(replace(CARD, settings=WELL, is_partitioned=True)) == []
 
 
-def test_settings_that_disturb_have_an_advice(snapshot: SnapshotAssertion) -> None:
+def test_settings_that_disturb_have_an_advice(snapshot):
     changes: list[dict[str, Any]] = [
         {"persistence": False},
         {"power_limit_watts": 250.0},

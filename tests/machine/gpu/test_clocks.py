@@ -1,21 +1,18 @@
-"""Clocks are locked for a run, and unlocked however it ends."""
-
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import pynvml
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.machine.gpu import clocks
-from harness.model.errors import CannotRunHereError, HarnessError, UsageError
+from harness.model.errors import CannotRunHereError, HarnessError
 from harness.model.gpu import BASE_CLOCK, Gpu
+from tests.errors import catch_text
 from tests.machine.gpu.library import DIVIDED, H100, K80, NEW, Library
 from tests.stand_in.gpus import T4, Machine
 
@@ -37,7 +34,7 @@ def unlockable(name: str, calls: Calls) -> dict[str, Any]:
 def make_library(*cards: dict[str, Any]) -> Library:
     library = Library(cards, **NEW)
     by_uuid = {card["nvmlDeviceGetUUID"]: card for card in cards}
-    library.nvmlDeviceGetHandleByUUID = by_uuid.__getitem__  # type: ignore[attr-defined]
+    library.nvmlDeviceGetHandleByUUID = by_uuid.__getitem__
     return library
 
 
@@ -52,21 +49,21 @@ def make_card(index: int, uuid: str, **others: Any) -> Gpu:
 ONE, OTHER = make_card(0, "GPU-one"), make_card(1, "GPU-other")
 
 
-def leave_mark(uuid: str) -> None:
+def leave_mark() -> None:
     """Leave the mark of a run that was killed."""
-    with clocks.lock_clocks([make_card(0, uuid)], "1500", make_library(unlockable(uuid, []))):
+    with clocks.lock_clocks([ONE], "1500", make_library(unlockable("GPU-one", []))):
         text = clocks.get_mark_path().read_text()
     clocks.get_mark_path().write_text(text)
 
 
-def refuse(cards: Iterable[Gpu], library: Library, clock: str = "1500") -> HarnessError:
+def refuse(cards: Sequence[Gpu], library: Library, clock: str = "1500") -> HarnessError:
     """Return the error of clocks that cannot be locked."""
-    with pytest.raises(HarnessError) as caught, clocks.lock_clocks([*cards], clock, library):
+    with pytest.raises(HarnessError) as caught, clocks.lock_clocks(cards, clock, library):
         pytest.fail("the run began")
     return caught.value
 
 
-def test_clocks_are_locked_during_the_run_and_no_mark_is_left() -> None:
+def test_clocks_are_locked_during_the_run_and_no_mark_is_left():
     calls: Calls = []
     library = make_library(unlockable("GPU-one", calls), unlockable("GPU-other", calls))
     with clocks.lock_clocks([ONE, OTHER], "1500", library):
@@ -75,9 +72,12 @@ def test_clocks_are_locked_during_the_run_and_no_mark_is_left() -> None:
     assert calls[2:] == [("GPU-one", "unlocked"), ("GPU-other", "unlocked")]
     assert not clocks.get_mark_path().exists()
     assert library.open == 0
+    # without a clock, nothing is asked of a driver
+    with clocks.lock_clocks([ONE], "", CLOSED):
+        assert not clocks.get_mark_path().exists()
 
 
-def test_the_clock_is_the_drivers_own_base_or_any_where_a_card_lists_none() -> None:
+def test_the_clock_is_the_drivers_own_base_or_any_where_a_card_lists_none():
     calls: Calls = []
     card = unlockable("GPU-one", calls)
     silent = {name: answer for name, answer in card.items() if "Supported" not in name}
@@ -88,36 +88,11 @@ def test_the_clock_is_the_drivers_own_base_or_any_where_a_card_lists_none() -> N
     assert [call[1] for call in calls if call[1] != "unlocked"] == ["4294967041", "1500", "345", "1980"]
 
 
-def test_without_a_clock_nothing_is_asked_of_a_driver() -> None:
-    with clocks.lock_clocks([ONE], "", CLOSED):
-        assert not clocks.get_mark_path().exists()
-
-
-def test_they_are_unlocked_where_a_run_is_interrupted() -> None:
-    calls: Calls = []
-
-    def run() -> None:
-        with clocks.lock_clocks([ONE], "1500", make_library(unlockable("GPU-one", calls))):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run()
-    assert calls[-1] == ("GPU-one", "unlocked")
-    assert not clocks.get_mark_path().exists()
-
-
-def raises(code: int) -> Callable[..., None]:
-    def answer(*_: int) -> None:
-        raise pynvml.NVMLError(code)
-
-    return answer
-
-
 def refusing(code: int, calls: Calls, name: str = "GPU-one") -> dict[str, Any]:
-    return {**unlockable(name, calls), "nvmlDeviceSetGpuLockedClocks": raises(code)}
+    return {**unlockable(name, calls), "nvmlDeviceSetGpuLockedClocks": pynvml.NVMLError(code)}
 
 
-def test_a_refusal_has_its_kind_its_reason_and_advice_and_leaves_no_mark(snapshot: SnapshotAssertion) -> None:
+def test_a_refusal_has_its_kind_its_reason_and_advice_and_leaves_no_mark(snapshot):
     calls: Calls = []
     divided = make_library({**DIVIDED, "nvmlDeviceGetUUID": "GPU-one"})
     errors = {
@@ -132,74 +107,66 @@ def test_a_refusal_has_its_kind_its_reason_and_advice_and_leaves_no_mark(snapsho
     }
     assert calls == []
     assert not clocks.get_mark_path().exists()
-    usage = {"INVALID_ARGUMENT", "too low", "too high"}
-    assert {name: type(error) for name, error in errors.items()} == {
-        name: UsageError if name in usage else CannotRunHereError for name in errors
-    }
-    assert {name: str(error) for name, error in errors.items()} == snapshot
+    assert {name: f"{type(error).__name__}: {error}" for name, error in errors.items()} == snapshot
 
 
-def test_where_the_second_card_refuses_the_first_is_unlocked() -> None:
+def test_where_the_second_card_refuses_the_first_is_unlocked():
     calls: Calls = []
     library = make_library(unlockable("GPU-one", calls), refusing(pynvml.NVML_ERROR_NO_PERMISSION, calls, "GPU-other"))
     assert "GPU 1" in refuse([ONE, OTHER], library).message
     assert calls == [("GPU-one", "1500", "1500"), ("GPU-one", "unlocked")]
 
 
-def test_without_a_mark_nothing_is_locked() -> None:
+def test_without_a_mark_nothing_is_locked():
     calls: Calls = []
     clocks.get_mark_path().mkdir()
     assert isinstance(refuse([ONE], make_library(unlockable("GPU-one", calls))), CannotRunHereError)
     assert calls == []
 
 
-def test_what_a_killed_run_left_is_unlocked_by_the_next_run_which_locks_nothing() -> None:
+def test_what_a_killed_run_left_is_unlocked_by_the_next_run_which_locks_nothing():
     calls: Calls = []
-    leave_mark("GPU-one")
+    leave_mark()
     with clocks.lock_clocks([OTHER], "", make_library(unlockable("GPU-one", calls), unlockable("GPU-other", calls))):
         assert calls == [("GPU-one", "unlocked")]
     assert not clocks.get_mark_path().exists()
 
 
-def test_after_a_new_start_of_the_machine_nothing_is_locked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    leave_mark("GPU-one")
+def test_after_a_new_start_of_the_machine_nothing_is_locked(monkeypatch, tmp_path):
+    leave_mark()
     (tmp_path / "boot_id").write_text("another start")
     monkeypatch.setattr(clocks, "_BOOT_ID_FILE", tmp_path / "boot_id")
     assert clocks.unlock(CLOSED) == 0
 
 
-def test_a_mark_that_is_damaged_or_a_link_unlocks_nothing(tmp_path: Path) -> None:
+def test_a_mark_that_is_damaged_or_a_link_unlocks_nothing(tmp_path):
     for text in ("", "[]", "{", '{"uuids": 3}', "[" * 100_000):
         clocks.get_mark_path().write_text(text)
         assert clocks.unlock(CLOSED) == 0, text
-    leave_mark("GPU-one")
+    leave_mark()
     clocks.get_mark_path().rename(tmp_path / "elsewhere")
     clocks.get_mark_path().symlink_to(tmp_path / "elsewhere")
     assert clocks.unlock(CLOSED) == 0
 
 
-def test_a_card_that_is_gone_has_no_clocks_to_unlock_and_one_that_is_forbidden_is_an_error(
-    snapshot: SnapshotAssertion,
-) -> None:
-    gone = {**K80, "nvmlDeviceGetUUID": "GPU-one", "nvmlDeviceResetGpuLockedClocks": raises(LOST)}
-    leave_mark("GPU-one")
-    assert clocks.unlock(make_library(gone)) == 1
-    leave_mark("GPU-one")
-    forbidden = {**gone, "nvmlDeviceResetGpuLockedClocks": raises(pynvml.NVML_ERROR_NO_PERMISSION)}
-    with pytest.raises(CannotRunHereError) as caught:
-        clocks.unlock(make_library(forbidden))
-    assert str(caught.value).replace(str(clocks.get_mark_path()), "MARK") == snapshot
+def test_a_card_that_is_gone_has_no_clocks_to_unlock_and_one_that_is_forbidden_is_an_error(snapshot):
+    lost, forbidden = (
+        {**K80, "nvmlDeviceGetUUID": "GPU-one", "nvmlDeviceResetGpuLockedClocks": pynvml.NVMLError(code)}
+        for code in (pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_NO_PERMISSION)
+    )
+    leave_mark()
+    assert clocks.unlock(make_library(lost)) == 1
+    leave_mark()
+    text = catch_text(CannotRunHereError, clocks.unlock, make_library(forbidden))
+    assert text.replace(str(clocks.get_mark_path()), "MARK") == snapshot
     assert clocks.get_mark_path().exists()
 
-
-LOST = pynvml.NVML_ERROR_GPU_IS_LOST
 
 #: Locks the clocks of a card, by a library in C, which the real nvidia-ml-py asks.
 SCRIPT = """
 import os, signal
 import pynvml
 from harness.machine.gpu import clocks, host
-from harness.model.errors import CannotRunHereError
 from harness.model.gpu import BASE_CLOCK
 reset = pynvml.nvmlDeviceResetGpuLockedClocks
 
@@ -207,10 +174,8 @@ def interrupted(handle):
     pynvml.nvmlDeviceResetGpuLockedClocks = reset
     raise KeyboardInterrupt
 
-try:
-    with clocks.lock_clocks(host.read().cards, BASE_CLOCK):
+with clocks.lock_clocks(host.read().cards, BASE_CLOCK):
 """
-REFUSAL = "\nexcept CannotRunHereError as error:\n    raise SystemExit(40 + ('root' in error.message))\n"
 
 
 def run_script(machine: Machine, script: str) -> int:
@@ -219,22 +184,18 @@ def run_script(machine: Machine, script: str) -> int:
 
 
 def test_a_process_unlocks_what_it_locked_also_after_a_second_interrupt_and_for_one_that_was_killed(
-    stand_ins: Path, tmp_path: Path
-) -> None:
+    stand_ins, tmp_path
+):
     log, mark = tmp_path / "clocks.log", clocks.get_mark_path()
     machine = Machine(stand_ins, [T4], {"STAND_IN_MAY_SET": "1", "STAND_IN_CLOCKS_LOG": str(log)})
     end = "pynvml.nvmlDeviceResetGpuLockedClocks = interrupted; raise KeyboardInterrupt"
-    assert run_script(machine, f"{SCRIPT}        {end}{REFUSAL}") == -signal.SIGINT
+    assert run_script(machine, f"{SCRIPT}    {end}") == -signal.SIGINT
     assert log.read_text().splitlines() == ["0 1110", "0 0"]
     assert not mark.exists()
     end = "os.kill(os.getpid(), signal.SIGKILL)"
-    assert run_script(machine, f"{SCRIPT}        {end}{REFUSAL}") == -signal.SIGKILL
+    assert run_script(machine, f"{SCRIPT}    {end}") == -signal.SIGKILL
     assert log.read_text().splitlines()[2:] == ["0 1110"]
     assert mark.exists()
     assert run_script(machine, "from harness.machine.gpu import clocks\nclocks.unlock()") == 0
     assert log.read_text().splitlines()[2:] == ["0 1110", "0 0"]
     assert not mark.exists()
-
-
-def test_a_user_without_rights_is_refused_by_the_real_package_too(stand_ins: Path) -> None:
-    assert run_script(Machine(stand_ins, [T4]), f"{SCRIPT}        pass{REFUSAL}") == 41

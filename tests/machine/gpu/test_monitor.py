@@ -4,13 +4,10 @@ import itertools
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 import pynvml
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness.machine.gpu import monitor
 from harness.machine.gpu.monitor import (
@@ -24,8 +21,7 @@ from harness.machine.gpu.monitor import (
     summarize_readings,
 )
 from harness.model.gpu import Gpu
-from tests.machine.conftest import Tree
-from tests.machine.gpu.library import H100, K80, NEW, OLD, Library, process
+from tests.machine.gpu.library import H100, K80, NEW, Library, process
 
 CARD = Gpu(0, "GPU-90", "H100", (9, 0), 80 * 2**30)
 #: Longer than any machine stalls; nothing waits for it unless something is wrong.
@@ -64,25 +60,17 @@ def watch(
     return watching.resources(worker)
 
 
-def test_the_numbers_are_of_the_steady_state_that_the_worker_reported() -> None:
+def test_the_numbers_are_of_the_steady_state_that_the_worker_reported(snapshot):
     numbers = watch(dict(H100), worker={"steady_started": 1.0, "steady_ended": 2.0}, many=5)
     assert 0 < numbers.pop("gpu_watch_cpu_seconds") < PATIENCE
-    expected = {
-        "gpu_samples": 2,
-        "gpu_steady": 1,
-        "gpu_utilization_percent": 60,
-        "gpu_power_watts": 400,
-        "gpu_throttled_share": 0,
-        "gpu_foreign_processes": 0,
-    }
-    assert expected.items() <= numbers.items()
+    assert numbers == snapshot
     # a launch that never measured has the numbers of all of it
     numbers = watch(dict(H100), worker={"cpu_seconds": 1.0})
     assert numbers["gpu_samples"] >= 3
     assert numbers["gpu_steady"] == 0
 
 
-def test_what_a_card_does_not_report_is_left_out() -> None:
+def test_what_a_card_does_not_report_is_left_out():
     numbers = watch(dict(K80), worker={})
     assert numbers["gpu_power_watts"] == 120.5
     assert numbers["gpu_foreign_processes"] == 1  # there before the launch, and still there
@@ -91,7 +79,7 @@ def test_what_a_card_does_not_report_is_left_out() -> None:
     assert "gpu_foreign_processes" not in watch(silent, worker={})
 
 
-def test_a_process_that_came_and_went_counts_though_it_is_gone() -> None:
+def test_a_process_that_came_and_went_counts_though_it_is_gone():
     lists = iter([[], [process(5)], *([[]] * PROCESSES_EVERY)])
     card = {**H100, "nvmlDeviceGetComputeRunningProcesses": lambda: next(lists, [])}
     numbers = watch(card, worker={}, many=2 * PROCESSES_EVERY, container_of=lambda _: "")
@@ -101,10 +89,10 @@ def test_a_process_that_came_and_went_counts_though_it_is_gone() -> None:
 LOST = pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
 
 
-def test_a_library_that_does_not_start_or_a_lost_card_leaves_everything_out() -> None:
+def test_a_library_that_does_not_start_or_a_lost_card_leaves_everything_out():
     broken = Library([H100], starts=pynvml.NVMLError(pynvml.NVML_ERROR_DRIVER_NOT_LOADED))
     lost = Library([H100], **NEW)
-    lost.nvmlDeviceGetHandleByIndex = lambda _: (_ for _ in ()).throw(LOST)  # type: ignore[method-assign]
+    lost.nvmlDeviceGetHandleByIndex = lambda _: (_ for _ in ()).throw(LOST)
     for library, expected in ((broken, {}), (lost, {"gpu_lost": 1.0})):
         with GpuMonitor([CARD], library) as watching:
             pass
@@ -113,12 +101,12 @@ def test_a_library_that_does_not_start_or_a_lost_card_leaves_everything_out() ->
 
 
 @pytest.mark.parametrize("code", [pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED])
-def test_a_card_that_is_lost_in_mid_launch_is_asked_no_more_and_leaves_everything_out(code: int) -> None:
+def test_a_card_that_is_lost_in_mid_launch_is_asked_no_more_and_leaves_everything_out(code):
     answers = iter([400_000, 400_000])
     calls: list[int] = []
     gone = threading.Event()
 
-    def power() -> int:
+    def power():
         calls.append(1)
         if (watts := next(answers, None)) is None:
             gone.set()
@@ -133,24 +121,10 @@ def test_a_card_that_is_lost_in_mid_launch_is_asked_no_more_and_leaves_everythin
     assert library.open == 0
 
 
-def test_the_thread_ends_with_the_launch_also_where_that_is_interrupted() -> None:
-    during: list[str] = []
-
-    def launch() -> None:
-        with GpuMonitor([CARD], Library([H100], **OLD)):
-            during.extend(thread.name for thread in threading.enumerate())
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        launch()
-    assert "gpu watch" in during
-    assert "gpu watch" not in [thread.name for thread in threading.enumerate()]
-
-
-def test_a_driver_that_never_answers_again_does_not_hold_the_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_that_never_answers_again_does_not_hold_the_launch(monkeypatch):
     question, answer = threading.Event(), threading.Event()
 
-    def hang(*_: Any) -> int:
+    def hang(*_):
         question.set()
         answer.wait(PATIENCE)
         return 50
@@ -164,7 +138,7 @@ def test_a_driver_that_never_answers_again_does_not_hold_the_launch(monkeypatch:
     answer.set()
 
 
-def test_a_reading_has_the_units_that_its_names_promise_and_nothing_that_is_not_supported() -> None:
+def test_a_reading_has_the_units_that_its_names_promise_and_nothing_that_is_not_supported():
     library = Library([K80, H100])
     library.nvmlInit()
     assert read(library, H100) == Reading(60, 20, 3 * 2**30, 1980, 2619, 40, 400.0, 0, 1500.5)
@@ -172,47 +146,25 @@ def test_a_reading_has_the_units_that_its_names_promise_and_nothing_that_is_not_
     assert (old.reasons, old.is_lost) == (None, False)
 
 
-def test_the_numbers_are_of_the_readings_in_the_steady_state() -> None:
+def test_the_numbers_are_of_the_steady_state_or_of_the_whole_launch(snapshot):
     loading = Instant(5.0, [Reading(utilization=0, sm_clock=300, power=50, memory_used=9)])
     steps = [
         Instant(time, [Reading(utilization=use, sm_clock=clock, power=watts, temperature=60 + use / 10, memory_used=7)])
         for time, use, clock, watts in ((10.0, 80, 1900, 300), (15.0, 90, 1700, 320), (20.0, 100, 1800, 310))
     ]
-    assert summarize_readings([loading, *steps, Instant(20.1, [Reading(utilization=0)])], WINDOW) == {
-        "gpu_samples": 3,
-        "gpu_steady": 1,
-        "gpu_utilization_percent": 90,
-        "gpu_memory_used_bytes": 7,
-        "gpu_sm_clock_mhz": 1800,
-        "gpu_sm_clock_least_mhz": 1700,
-        "gpu_temperature_celsius": 70,
-        "gpu_power_watts": 310,
-        "gpu_power_most_watts": 320,
-    }
-
-
-def test_without_a_steady_state_they_are_of_the_whole_launch() -> None:
-    readings = [Instant(time, [Reading(utilization=time)]) for time in (1.0, 3.0)]
-    for window in (None, (30.0, 31.0)):
-        assert summarize_readings(readings, window) == {"gpu_samples": 2, "gpu_steady": 0, "gpu_utilization_percent": 2}
-    assert summarize_readings([Instant(0, [Reading()])], None) == {"gpu_samples": 1, "gpu_steady": 0}
-    assert summarize_readings([], WINDOW) == {}
-
-
-def test_memory_and_power_of_several_cards_are_summed_and_the_hottest_counts() -> None:
-    both = [
+    two_cards = [
         Reading(50, power=100, memory_used=1, temperature=50),
         Reading(100, power=200, memory_used=2, temperature=70),
     ]
-    assert summarize_readings([Instant(11, both)], WINDOW) == {
-        "gpu_samples": 1,
-        "gpu_steady": 1,
-        "gpu_utilization_percent": 75,
-        "gpu_power_watts": 300,
-        "gpu_power_most_watts": 300,
-        "gpu_memory_used_bytes": 3,
-        "gpu_temperature_celsius": 70,
-    }
+    readings = [Instant(time, [Reading(utilization=time)]) for time in (1.0, 3.0)]
+    assert summarize_readings([], WINDOW) == {}
+    assert {
+        "steady": summarize_readings([loading, *steps, Instant(20.1, [Reading(utilization=0)])], WINDOW),
+        "no window": summarize_readings(readings, None),
+        "nothing in the window": summarize_readings(readings, (30.0, 31.0)),
+        "nothing reported": summarize_readings([Instant(0, [Reading()])], None),
+        "two cards": summarize_readings([Instant(11, two_cards)], WINDOW),
+    } == snapshot
 
 
 def energy(*points: tuple[float, float | None], window: tuple[float, float] | None = WINDOW) -> float | None:
@@ -221,14 +173,15 @@ def energy(*points: tuple[float, float | None], window: tuple[float, float] | No
     return summarize_readings(readings, window).get("gpu_energy_joules")
 
 
-def test_the_energy_is_what_the_counter_rose_by_between_the_ends_of_the_steady_state() -> None:
+def test_the_energy_is_what_the_counter_rose_by_between_the_ends_of_the_steady_state():
     # 100 W until 9.5, then 300 W until 20.5
     points = ((9.0, 1000.0), (9.5, 1050.0), (10.5, 1350.0), (15.0, 2700.0), (20.5, 4350.0))
     assert energy(*points) == pytest.approx(3000.0)
 
 
-def test_an_energy_that_is_not_known_is_left_out() -> None:
+def test_an_energy_that_is_not_known_is_left_out():
     assert energy((9.0, 1.0), (21.0, 2.0), window=(10.0, 11.0)) is not None
+    assert energy((10.0, 1.0), (20.0, 2.0)) == 1.0
     energies = {
         "the first reading came late": energy((10.5, 1.0), (21.0, 2.0)),
         "the last one came early": energy((9.0, 1.0), (19.0, 2.0)),
@@ -240,23 +193,8 @@ def test_an_energy_that_is_not_known_is_left_out() -> None:
     assert energies == dict.fromkeys(energies)
 
 
-@given(
-    st.lists(st.tuples(st.floats(0.0, 30.0), st.floats(0.0, 1e6)), min_size=2, max_size=9),
-    st.floats(0.0, 15.0),
-    st.floats(1.0, 15.0),
-)
-def test_the_energy_of_two_halves_is_that_of_the_whole(
-    rises: list[tuple[float, float]], begin: float, long: float
-) -> None:
-    times, joules = (sorted(numbers) for numbers in zip(*rises, strict=True))
-    parts = [(begin, begin + long), (begin + long, begin + 2 * long), (begin, begin + 2 * long)]
-    first, second, both = (energy(*zip(times, joules, strict=True), window=part) for part in parts)
-    if first is not None and second is not None:
-        assert both == pytest.approx(first + second, abs=1e-6)
-
-
-def test_heat_and_supply_throttle_and_idling_does_not() -> None:
-    def shares(bits: int) -> dict[str, float]:
+def test_heat_and_supply_throttle_and_idling_does_not():
+    def shares(bits):
         instants = [Instant(11, [Reading(reasons=0)]), Instant(12, [Reading(reasons=0), Reading(reasons=bits)])]
         numbers = summarize_readings(instants, WINDOW)
         return {name: value for name, value in numbers.items() if name.endswith("_share")}
@@ -273,43 +211,24 @@ def test_heat_and_supply_throttle_and_idling_does_not() -> None:
     assert {bits: shares(bits) for bits in expected} == expected
 
 
-NUMBER = st.none() | st.integers(0, 2**40)
-READING = st.builds(Reading, **{field.name: NUMBER for field in fields(Reading) if field.name != "is_lost"})
-
-
-@settings(max_examples=40)
-@given(st.lists(st.builds(Instant, st.floats(0, 30), st.lists(READING, max_size=3)), max_size=8))
-def test_whatever_is_read_makes_numbers_that_can_be_stored(instants: list[Instant]) -> None:
-    numbers = summarize_readings(instants, WINDOW)
-    assert all(isinstance(value, int | float) and value >= 0 for value in numbers.values())
-    assert all(value <= 1 for name, value in numbers.items() if name.endswith("_share"))
-
-
 OURS, OTHER = "a" * 64, "b" * 64
 
 
-def test_processes_are_foreign_that_were_there_before_or_are_outside_the_launchs_container() -> None:
+def test_processes_are_foreign_that_were_there_before_or_are_outside_the_launchs_container():
     homes = {1: "", 2: "", 11: OURS, 12: OURS, 21: OTHER, 22: OTHER}
     table: list[tuple[set[int], set[int], int]] = [
-        (set(), set(), 0),
         (set(), {11, 12}, 0),
-        ({1}, {11}, 0),
         ({1}, {1, 11}, 1),
         ({21}, {21, 11}, 1),
         (set(), {1, 2, 11}, 2),
         (set(), {11, 12, 21, 22}, 1),
         (set(), {99}, 0),
-        ({99}, {99}, 1),
     ]
     assert [(before, now, count_foreign(before, now, homes.get)) for before, now, _ in table] == table
 
 
-def test_a_process_is_in_the_container_that_its_control_group_or_its_namespace_names(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def find_home(
-        cgroup: str | None, numbers: str | None, namespace: str = "pid:[4026532001]", stat: str = ""
-    ) -> object:
+def test_a_process_is_in_the_container_that_its_control_group_or_its_namespace_names(tree, monkeypatch):
+    def find_home(cgroup, numbers, namespace="pid:[4026532001]", stat=""):
         status = numbers and f"Name:\tpython\nNSpid:\t{chr(9).join(numbers.split())}\n"
         files = {"self/ns/pid": "", "7/cgroup": cgroup, "7/status": status, "7/stat": stat or None}
         texts = {f"proc/{name}": text for name, text in files.items() if text is not None}

@@ -4,10 +4,8 @@
 harness makes of a card that a person had stays so without the card. Those named `stand-in-…` are of tests/stand_in.
 """
 
-import itertools
 import json
 import re
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +15,8 @@ import pytest
 from bench.gpu_check.recording import Recorder, Replay
 from harness.machine.doctor.prerequisites import check_gpu
 from harness.machine.gpu import host, selection
-from harness.machine.gpu.monitor import GpuMonitor
 
 RECORDINGS = sorted((Path(__file__).parent / "recordings").glob("*.jsonl"))
-#: Longer than any machine stalls; nothing waits for it unless something is wrong.
-PATIENCE = 60.0
 
 for_each_recording = pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
 
@@ -30,24 +25,22 @@ def replay(path: Path) -> Replay:
     return Replay(path.read_text().splitlines())
 
 
-def test_there_are_recordings() -> None:
+def test_there_are_recordings():
     assert RECORDINGS
 
 
 @for_each_recording
-def test_the_cards_are_read_and_checked(path: Path) -> None:
+def test_the_cards_are_read_and_checked(path):
     library = replay(path)
     machine = host.read(library)
     names = json.loads(path.read_text().splitlines()[0])["cards"].split(", ")
     assert [card.name for card in machine.cards] == names
-    assert not machine.absent
     assert re.fullmatch(r"\d+\.\d+(\.\d+)?", machine.driver)
     assert machine.cuda
     for card in machine.cards:
         assert card.capability >= (3, 0)
         assert card.memory_bytes > 2**30
-        assert card.uuid
-        assert card.pci
+        assert all((card.uuid, card.pci))
         check = check_gpu(card)
         assert (check.name, check.facts["model"]) == (f"GPU {card.index}", card.name)
         assert check.value.startswith(f"{card.name}, compute capability ")
@@ -57,33 +50,7 @@ def test_the_cards_are_read_and_checked(path: Path) -> None:
 
 
 @for_each_recording
-def test_the_numbers_of_a_launch_are_those_of_a_card(path: Path) -> None:
-    library = replay(path)
-    cards = host.read(library).cards
-    recorded = sum('"nvmlDeviceGetTemperature"' in line for line in path.read_text().splitlines()) // len(cards)
-    assert recorded > 1
-    read_all = threading.Event()
-    ticks = itertools.count()
-
-    def clock() -> float:
-        tick = next(ticks)
-        if tick >= recorded:
-            read_all.set()
-        return float(tick)
-
-    with GpuMonitor(cards, library, every=0.0, clock=clock, container_of=lambda _: None) as watching:
-        assert read_all.wait(PATIENCE)
-    numbers = watching.resources({"steady_started": 0.0, "steady_ended": recorded - 1.0})
-    assert numbers["gpu_samples"] == recorded
-    assert numbers["gpu_steady"] == 1
-    assert 0 <= numbers["gpu_memory_used_bytes"] <= sum(card.memory_bytes for card in cards)
-    limits = {"share": 1, "percent": 100, "celsius": 120, "mhz": 20_000, "watts": 2_000 * len(cards)}
-    for name, value in numbers.items():
-        assert 0 <= value <= limits.get(name.rpartition("_")[2], value), name
-
-
-@for_each_recording
-def test_nothing_in_it_tells_whose_card_it_was(path: Path) -> None:
+def test_nothing_in_it_tells_whose_card_it_was(path):
     calls = [json.loads(line) for line in path.read_text().splitlines()[1:]]
     answers = {call["call"]: call.get("answer") for call in calls}
     assert "nvmlDeviceGetSerial" not in answers
@@ -97,7 +64,7 @@ def test_nothing_in_it_tells_whose_card_it_was(path: Path) -> None:
             assert re.fullmatch(r"0000:[0-9a-f]{2}:00\.0", answer["busId"])
 
 
-def test_errors_are_replayed_as_errors_and_the_last_answer_stays() -> None:
+def test_errors_are_replayed_as_errors_and_the_last_answer_stays():
     name = "nvmlDeviceGetTemperature"
     calls: list[dict[str, Any]] = [
         {"nvml": 1},
@@ -112,21 +79,19 @@ def test_errors_are_replayed_as_errors_and_the_last_answer_stays() -> None:
     handle = library.nvmlDeviceGetHandleByIndex(0)
     assert library.nvmlDeviceGetTemperature(handle, 0) == 40
     for _ in range(2):
-        with pytest.raises(pynvml.NVMLError) as lost:
+        with pytest.raises(pynvml.NVMLError_GpuIsLost):
             library.nvmlDeviceGetTemperature(handle, 0)
-        assert lost.value.value == pynvml.NVML_ERROR_GPU_IS_LOST
     with pytest.raises(pynvml.NVMLLibraryMismatchError):
         library.nvmlDeviceGetComputeRunningProcesses(handle)
     # what was not recorded is not known to the driver
-    with pytest.raises(pynvml.NVMLError) as unknown:
+    with pytest.raises(pynvml.NVMLError_FunctionNotFound):
         library.nvmlDeviceGetName(handle)
-    assert unknown.value.value == pynvml.NVML_ERROR_FUNCTION_NOT_FOUND
     with pytest.raises(AttributeError):
         library.nvmlDeviceGetNothing()
 
 
-def test_a_driver_that_is_not_there_is_recorded_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails() -> None:
+def test_a_driver_that_is_not_there_is_recorded_too(monkeypatch):
+    def fails():
         raise pynvml.NVMLError(pynvml.NVML_ERROR_DRIVER_NOT_LOADED)
 
     monkeypatch.setattr(pynvml, "nvmlInit", fails)

@@ -5,42 +5,15 @@ import os
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from tests.fatbinaries import wrapped
 
-HEADER = ".version 7.1\n.target sm_80\n.address_size 64\n"
+KERNELS = Path(__file__).parent / "kernels"
 
-#: Each thread computes one element of `result` from one of `a` and one of `b`.
-ELEMENTS = """
-.visible .entry kernel(.param .u64 kernel_param_0, .param .u64 kernel_param_1, .param .u64 kernel_param_2)
-{{
-    .reg .pred %p<4>;
-    .reg .b16 %h<4>;
-    .reg .b32 %r<9>;
-    .reg .b64 %rd<9>;
-    .reg .{kind} %a, %b, %c;
-    ld.param.u64 %rd1, [kernel_param_0];
-    ld.param.u64 %rd2, [kernel_param_1];
-    ld.param.u64 %rd3, [kernel_param_2];
-    cvta.to.global.u64 %rd1, %rd1;
-    mov.u32 %r1, %ctaid.x;
-    mov.u32 %r2, %ntid.x;
-    mov.u32 %r3, %tid.x;
-    mad.lo.s32 %r4, %r1, %r2, %r3;
-    mad.wide.u32 %rd4, %r4, {size}, %rd1;
-    mad.wide.u32 %rd5, %r4, {size}, %rd2;
-    mad.wide.u32 %rd6, %r4, {size}, %rd3;
-    ld.global.{kind} %a, [%rd4];
-    ld.global.{kind} %b, [%rd5];
-    {body}
-    st.global.{kind} [%rd6], %c;
-    ret;
-}}
-"""
 
 KINDS = {"f32": "float32", "f64": "float64", "s32": "int32", "u32": "uint32", "s64": "int64", "u16": "uint16"}
 
@@ -56,16 +29,20 @@ def launch(stand_ins: Path, image: bytes, arguments: Sequence[np.ndarray], block
     assert cuda.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, None, pointers, None) == 0
 
 
+def make_ptx(kind: str, size: int, body: str) -> bytes:
+    """Return the code of a kernel with these instructions, whose elements have this PTX type."""
+    text = (KERNELS / "elements.ptx").read_text()
+    return text.replace("KIND", kind).replace("SIZE", str(size)).replace("BODY", body).encode()
+
+
 def compute(stand_ins: Path, kind: str, body: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Compute one element of each pair with these instructions, which are of this PTX type."""
-    ptx = HEADER + ELEMENTS.format(kind=kind, size=a.itemsize, body=body)
+    """Compute one element of each pair with these instructions."""
     values = np.zeros_like(a)
-    launch(stand_ins, ptx.encode(), [a, b, values], a.size // 8, 8)
+    launch(stand_ins, make_ptx(kind, a.itemsize, body), [a, b, values], a.size // 8, 8)
     return values
 
 
-Numbers = np.ndarray
-INSTRUCTIONS: list[tuple[str, str, Callable[[Numbers, Numbers], Numbers]]] = [
+INSTRUCTIONS = [
     ("f32", "add.ftz.f32 %c, %a, %b;", np.add),
     ("f32", "sub.f32 %c, %a, %b;", np.subtract),
     ("f32", "mul.f32 %c, %a, %b;", np.multiply),
@@ -99,7 +76,7 @@ INSTRUCTIONS: list[tuple[str, str, Callable[[Numbers, Numbers], Numbers]]] = [
 ]
 
 
-def test_instructions_are_computed(stand_ins: Path) -> None:
+def test_instructions_are_computed(stand_ins):
     random = np.random.default_rng(0)
     for kind, instruction, expected in INSTRUCTIONS:
         is_float = kind.startswith("f")
@@ -109,81 +86,14 @@ def test_instructions_are_computed(stand_ins: Path) -> None:
         np.testing.assert_allclose(values, expected(a, b), rtol=1e-6, atol=1e-6, err_msg=instruction)
 
 
-#: A block sums its threads' numbers in warps, then through shared memory. It calls a function, and uses a constant.
-SUM = """
-.global .align 4 .b8 factors[8] = {0, 0, 0, 64, 0, 0, 128, 63};
-.shared .align 4 .b8 partial[128];
-.func (.param .b32 func_retval0) scale(.param .b32 scale_param_0)
-{
-    .reg .f32 %f<4>;
-    .reg .b64 %rd<3>;
-    ld.param.f32 %f1, [scale_param_0];
-    mov.u64 %rd1, factors;
-    ld.global.f32 %f2, [%rd1];
-    mul.f32 %f3, %f1, %f2;
-    st.param.f32 [func_retval0+0], %f3;
-    ret;
-}
-.visible .entry kernel(
-    .param .u64 kernel_param_0,
-    .param .u64 kernel_param_1
-)
-{
-    .reg .pred %p<4>;
-    .reg .b32 %r<20>;
-    .reg .f32 %f<20>;
-    .reg .b64 %rd<9>;
-    ld.param.u64 %rd1, [kernel_param_0];
-    ld.param.u64 %rd2, [kernel_param_1];
-    mov.u32 %r1, %tid.x;
-    mul.wide.u32 %rd3, %r1, 4;
-    add.s64 %rd4, %rd1, %rd3;
-    ld.global.nc.f32 %f1, [%rd4];
-    mov.u32 %r2, 16;
-$L__AGAIN:
-    mov.b32 %r3, %f1;
-    { .reg .pred p; shfl.sync.down.b32 %r4|p, %r3, %r2, 31, -1; }
-    mov.b32 %f2, %r4;
-    add.f32 %f1, %f1, %f2;
-    shr.u32 %r2, %r2, 1;
-    setp.ne.s32 %p1, %r2, 0;
-    @%p1 bra $L__AGAIN;
-    and.b32 %r5, %r1, 31;
-    setp.ne.s32 %p2, %r5, 0;
-    @%p2 bra $L__MEET;
-    shr.u32 %r6, %r1, 3;
-    mov.u32 %r7, partial;
-    add.s32 %r8, %r7, %r6;
-    st.shared.f32 [%r8], %f1;
-$L__MEET:
-    bar.sync 0;
-    setp.ne.s32 %p3, %r1, 0;
-    @%p3 bra $L__END;
-    ld.shared.v2.f32 {%f3, %f4}, [partial];
-    add.f32 %f5, %f3, %f4;
-    { // the call
-    .param .b32 param0;
-    st.param.f32 [param0+0], %f5;
-    .param .b32 retval0;
-    call.uni (retval0), scale, (param0);
-    ld.param.f32 %f6, [retval0+0];
-    }
-    atom.global.add.f32 %f7, [%rd2], %f6;
-$L__END:
-    ret;
-}
-"""
-
-
-def test_threads_exchange_numbers_and_wait_for_each_other(stand_ins: Path) -> None:
+def test_threads_exchange_numbers_and_wait_for_each_other(stand_ins):
     numbers, total = np.arange(64, dtype="float32"), np.array([1], "float32")
-    launch(stand_ins, (HEADER + SUM).encode(), [numbers, total], 1, 64)
+    launch(stand_ins, (KERNELS / "sum.ptx").read_bytes(), [numbers, total], 1, 64)
     assert total[0] == 1 + 2 * numbers.sum()
 
 
-def test_code_in_a_fat_binary_is_read_compressed(stand_ins: Path) -> None:
-    body = "add.f32 %c, %a, %b;"
-    ptx = (HEADER + ELEMENTS.format(kind="f32", size=4, body=body)).encode()
+def test_code_in_a_fat_binary_is_read_compressed(stand_ins):
+    ptx = make_ptx("f32", 4, "add.f32 %c, %a, %b;")
     # LZ4: all bytes as they are, after their number; is_compressed is 0x2000
     compressed = b"\xf0" + b"\xff" * ((len(ptx) - 15) // 255) + bytes([(len(ptx) - 15) % 255]) + ptx
     start = struct.pack("<HHIQI8xI8xQ8xQ", 1, 0x101, 64, len(compressed), len(compressed), 80, 0x2000, len(ptx))
@@ -192,7 +102,7 @@ def test_code_in_a_fat_binary_is_read_compressed(stand_ins: Path) -> None:
     assert values.tolist() == [3.0] * 8
 
 
-def test_after_what_is_not_computed_nothing_is(stand_ins: Path) -> None:
+def test_after_what_is_not_computed_nothing_is(stand_ins):
     script = """
 import sys, numpy as np
 from pathlib import Path

@@ -6,12 +6,11 @@ import os
 import subprocess
 import sys
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tests.stand_in.gpus import H100, MIG, RTX_3090, T4, Machine, StandIn
+from tests.stand_in.gpus import MIG, RTX_3090, T4, Machine
 
 READ = """
 import json
@@ -30,7 +29,7 @@ def run_script(machine: Machine, script: str = READ) -> Any:
     return json.loads(completed.stdout)
 
 
-def test_cards_and_instances_are_read(stand_ins: Path) -> None:
+def test_cards_and_instances_are_read(stand_ins):
     uuid = "00000000-57a4-d000-0000-000000000000"
     t4 = [0, "Tesla T4", [7, 5], 15, "0000:01:00.0", f"GPU-{uuid}", False, []]
     other = "GPU-00000001-57a4-d000-0000-000000000001"
@@ -41,29 +40,13 @@ def test_cards_and_instances_are_read(stand_ins: Path) -> None:
     assert run_script(Machine(stand_ins, [MIG]))[3] == [a100]
 
 
-def test_a_driver_without_a_card_or_that_does_not_start_has_no_gpu(stand_ins: Path) -> None:
-    for machine in (Machine(stand_ins, []), Machine(stand_ins, [T4], {"STAND_IN_NVML_INIT": "18"})):
-        assert run_script(machine) == [True, "", None, []]
-
-
-def test_a_driver_decides_which_cuda_it_knows(stand_ins: Path) -> None:
+def test_a_driver_decides_which_cuda_it_knows(stand_ins):
     versions = {"470.82.01": [11, 4], "537.1": [12, 2], "580.65.06": [13, 0]}
     machines = {driver: Machine(stand_ins, [T4], {"STAND_IN_DRIVER": driver}) for driver in versions}
     assert {driver: run_script(machine)[2] for driver, machine in machines.items()} == versions
 
 
-def test_a_card_that_is_newer_than_the_driver_is_refused(stand_ins: Path) -> None:
-    b200 = StandIn("NVIDIA B200", "10.0", 180)
-    for card, driver in ((H100, "470.82.01"), (RTX_3090, "450.80.02"), (b200, "550.54.15")):
-        environ = {**os.environ, **Machine(stand_ins, [card], {"STAND_IN_DRIVER": driver}).environ()}
-        command = [sys.executable, "-c", "import ctypes; ctypes.CDLL('libnvidia-ml.so.1')"]
-        completed = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-        assert completed.returncode == 70
-        assert driver in completed.stderr
-        assert f"{card.name} ({card.capability})" in completed.stderr
-
-
-def test_a_card_that_the_driver_loses_in_mid_launch_is_survived_and_reported(stand_ins: Path) -> None:
+def test_a_card_that_the_driver_loses_in_mid_launch_is_survived_and_reported(stand_ins):
     script = """
 import json, threading
 from harness.machine.gpu.host import keep_driver_loaded, read
@@ -81,7 +64,7 @@ def address(array: np.ndarray) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
-def test_small_products_of_matrices_are_computed(stand_ins: Path) -> None:
+def test_small_products_of_matrices_are_computed(stand_ins):
     library = ctypes.CDLL(str(stand_ins / "libcublas.so.12"))
     random, size = np.random.default_rng(0), ctypes.c_longlong
     kinds = {"S": "float32", "D": "float64"}
