@@ -121,17 +121,11 @@ def test_a_launch_that_takes_turns_says_when_it_waits_and_what_it_measured(launc
     assert (launched.status, launched.end["status"]) == (0, "ok")
     names = [event.get("name", event["event"]) for event in launched.events]
     assert names[2:9] == ["warm up", "turn", "steady state", "turn", "steady state", "turn", "turn"]
-
-
-def test_what_a_launch_did_in_its_turns_is_told_apart_from_its_waits(perform):
-    launched = perform(MEASURES, sampling=TURNS, words="turn\nturn\nend\n")
     *_, resources = launched.of("resources")
-    measured = sum(sample["seconds"] for event in launched.of("turn") for sample in event["samples"])
-    steady = [phase for phase in launched.of("phase") if phase["name"] == "steady state"]
+    steady = [phase["seconds"] for phase in launched.of("phase") if phase["name"] == "steady state"]
     assert resources["steady_pieces"] == 2
-    assert measured <= resources["steady_seconds"] <= sum(phase["seconds"] for phase in steady)
-    assert resources["between_seconds"] > 0
-    assert resources["between_cpu_seconds"] >= 0
+    assert sum(event["samples"][0]["seconds"] for event in turns[:2]) <= resources["steady_seconds"] <= sum(steady)
+    assert resources["between_seconds"] > 0 <= resources["between_cpu_seconds"]
 
 
 def test_a_launch_that_starts_beside_others_waits_until_it_is_to_measure(perform):
@@ -224,13 +218,6 @@ def test_memory_tells_what_the_process_held_and_times_the_calls_between(launch):
     assert launched.of("turn") == []
 
 
-def test_where_the_system_does_not_tell_what_is_held_memory_is_not_available(perform, monkeypatch):
-    monkeypatch.setattr("kit.bench.resident_bytes", lambda: None)
-    end = perform(MEMORY).end
-    assert end["status"] == "not available"
-    assert "/proc/self/statm" in end["reason"]
-
-
 def test_a_worker_without_a_standard_input_measures_as_well(tmp_path, scenarios):
     job = write_job(tmp_path, MEASURES)
     command = f"exec {sys.executable} -m kit {job} <&-"
@@ -310,10 +297,6 @@ def test_a_failure_keeps_the_end_of_its_traceback_and_what_was_measured(launch):
     assert launched.samples
 
 
-def test_an_endless_recursion_is_a_failure(launch):
-    assert launch(body("def recurse(): recurse()", "recurse()")).end["reason"].startswith("RecursionError: ")
-
-
 def test_not_available_is_no_failure(perform):
     launched = perform("from kit import NotAvailable\n" + body("raise NotAvailable('no GPU here')"))
     assert (launched.status, launched.end["status"], launched.end["reason"]) == (0, "not available", "no GPU here")
@@ -353,11 +336,6 @@ def test_a_launch_ends_with_its_work_whatever_the_scenario_left_for_the_exit(lau
     )
     assert (launched.status, launched.events[-1]["status"]) == (0, "ok")
     assert "half a line" in launched.stderr
-
-
-def test_ctrl_c_ends_without_an_end(launch):
-    launched = launch(body("raise KeyboardInterrupt"))
-    assert (launched.status, launched.of("end")) == (130, [])
 
 
 def test_artifacts_are_copied(perform, tmp_path):
