@@ -22,15 +22,6 @@ def test_one_value_is_compared_with_nothing() -> None:
     assert "precision" in extended.row_axes
 
 
-def test_nothing_asked_for_changes_nothing() -> None:
-    extended = with_settings(scenario(), {})
-    assert (extended.axes, list(extended.compare), list(extended.settings)) == (
-        scenario().axes,
-        list(scenario().compare),
-        [],
-    )
-
-
 def test_an_axis_of_the_scenarios_own_keeps_its_name_to_itself() -> None:
     declared = scenario(axes={"xla": ["fast", "slow"]})
     assert open_to(declared) == [name for name in SETTINGS if name != "xla"]

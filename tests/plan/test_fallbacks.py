@@ -57,10 +57,6 @@ def taken(suite: str, machine: GpuHost) -> list[StandIn]:
     return find_fallbacks(SUITES[suite].instead, cells, scenarios, KNOWN, locked, cards=machine.cards, host=machine)
 
 
-def places(suite: str, machine: GpuHost) -> dict[str, str]:
-    return {entry.role: entry.environment for entry in taken(suite, machine)}
-
-
 def able(suite: str, cells: Sequence[Cell], machine: GpuHost) -> list[Cell]:
     requirements = {name: locked(name) for name in {cell.environment for cell in cells}}
     return split(cells, catalog(suite).scenarios, requirements, KNOWN, cards=machine.cards, host=machine)[0]

@@ -129,7 +129,7 @@ def test_a_launch_that_breaks_off_while_others_start_loses_only_itself() -> None
     assert Counter(word for _, word in stage.words)["measure"] == 2
 
 
-def test_a_launch_that_takes_no_turns_is_measured_alone_all_the_same() -> None:
+def test_one_launch_may_fix_its_calls_and_is_measured_alone_while_the_others_take_turns() -> None:
     planned = plan(rounds=1)
     fixed = planned.groups[0].cells[1]
 
@@ -138,7 +138,8 @@ def test_a_launch_that_takes_no_turns_is_measured_alone_all_the_same() -> None:
         return Outcome(Status.OK, samples=[one], calls_per_sample=None if job.cell == fixed else 7)
 
     stage = Backstage(answer)
-    beside(staged(Shelf(), stage, planned), 3, 2, 1).run([])
+    launches = of_round(beside(staged(Shelf(), stage, planned), 3, 2, 1).run([]), 1)
+    assert {launch.cell == fixed: len(launch.places) for launch in launches} == {True: 0, False: TURNS}
     at = max(at for at, word in enumerate(stage.words) if word == (fixed, "measure"))
     assert stage.words[at - 1] == (fixed, "move to 3")
     assert all(word != "" and not word.startswith("start") for _, word in stage.words[at:])
@@ -264,12 +265,13 @@ def test_a_group_that_memory_does_not_hold_is_split_in_blocks_with_the_reference
     assert walk(Shelf(), Backstage(held), planned, finished) == finished
 
 
-def test_a_disturbed_round_is_not_repeated() -> None:
+def test_a_disturbed_round_is_repeated_unless_its_launches_took_turns() -> None:
     busy = {"steady_seconds": 1.0, "steady_cpu_seconds": 0.5, "steady_own_cpus": 1.0}
-    busy |= {"steady_own_cpus_busy_seconds": 1.0, "steady_pieces": 8.0}
-    stage = Backstage(lambda _, __: Outcome(Status.OK, samples=[Sample(1.0, 100)], resources=busy))
-    launches = walk(Shelf(), stage, plan(rounds=5))
-    assert {launch.attempt for launch in launches} == {0}
+    busy |= {"steady_own_cpus_busy_seconds": 1.0}
+    for steps, pieces, attempts in [(100, {"steady_pieces": 8.0}, {0}), (1, {}, {0, 1})]:
+        outcome = Outcome(Status.OK, samples=[Sample(1.0, steps)], resources=busy | pieces)
+        launches = walk(Shelf(), Backstage(lambda _, __, outcome=outcome: outcome), plan(rounds=2))
+        assert {launch.attempt for launch in of_round(launches, 1)} == attempts
 
 
 def test_launches_whose_scenario_fixes_its_calls_follow_one_another() -> None:
@@ -279,26 +281,6 @@ def test_launches_whose_scenario_fixes_its_calls_follow_one_another() -> None:
     assert [len(of_round(launches, number)) for number in (1, 2)] == [3, 3], "one block, however little memory there is"
     assert not any(launch.places for launch in launches)
     assert {launch.block for launch in launches} == {0}, "the control is compared with its like"
-
-
-def test_of_launches_that_take_no_turns_a_disturbed_round_is_repeated() -> None:
-    busy = {"steady_seconds": 1.0, "steady_cpu_seconds": 0.5, "steady_own_cpus": 1.0}
-    busy |= {"steady_own_cpus_busy_seconds": 1.0}
-    stage = Backstage(lambda _, __: Outcome(Status.OK, samples=[Sample(1.0, 1)], resources=busy))
-    launches = walk(Shelf(), stage, plan(rounds=2))
-    assert {launch.attempt for launch in of_round(launches, 1)} == {0, 1}
-
-
-def test_one_launch_may_fix_its_calls_while_the_others_take_turns() -> None:
-    planned = plan(rounds=1)
-    fixed = planned.groups[0].cells[1]
-
-    def answer(_: int, job: Job) -> Outcome:
-        one = Sample(1.0, 1 if job.cell == fixed else 100)
-        return Outcome(Status.OK, samples=[one], calls_per_sample=None if job.cell == fixed else 7)
-
-    launches = of_round(walk(Shelf(), Backstage(answer), planned), 1)
-    assert {launch.cell == fixed: len(launch.places) for launch in launches} == {True: 0, False: TURNS}
 
 
 def test_for_percentiles_launches_take_no_turns_and_a_sample_is_a_step() -> None:
