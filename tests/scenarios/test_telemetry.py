@@ -9,7 +9,7 @@ from time import process_time, time
 
 import pytest
 from kit import telemetry as kit_telemetry
-from kit.telemetry import Telemetry, between, cpu_ticks, waiting
+from kit.telemetry import Telemetry, between, waiting
 
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -48,10 +48,6 @@ def write(path, text):
         path.write_text(text)
 
 
-def test_busy_is_all_but_idle_and_waiting_and_guests_are_counted_once():
-    assert cpu_ticks(BEFORE.encode()) == {0: (133, 3), 1: (900, 0)}
-
-
 def test_what_happened_in_the_block_on_its_own_cpus_and_on_all(watched):
     resources = watched(BEFORE, AFTER)
     assert resources["steady_own_cpus"] == 1
@@ -84,11 +80,8 @@ ALWAYS = {"load_before", "steady_pieces", "steady_minor_faults"} | CLOCKS
 COUNTERS = [
     (None, None, set()),
     (BEFORE, None, set()),
-    ("", "", set()),
-    ("no such books\n", AFTER, set()),
     ("cpu0 1 2 three\n", AFTER, set()),
     ("cpu0 1 2 3 4\n", AFTER, set()),  # no steal: kernels of another age
-    ("cpux 1 2 3 4 5 6 7 8 9 10\n", AFTER, set()),
     ("cpu0 0 0 0 0 0 0 0 0 0 0\n", "cpu0 0 0 0 0 0 0 0 0 0 0\n", set()),  # kept by nobody
     (stat((1, 900, 0, 0, 100, 0, 0, 0, 0, 0, 0)), AFTER, ALL),  # its own CPU came later
     (AFTER, BEFORE, {"steady_own_cpus", "steady_all_cpus"}),  # books that go back
