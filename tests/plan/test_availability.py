@@ -44,7 +44,6 @@ def split(
     catalog: dict[str, Environment] = CATALOG,
     needs: Sequence[Need] = (),
 ) -> tuple[list[Cell], list[Unavailable]]:
-    """Of cells whose scenario asks for no package."""
     locks = {value.name: Requirement(value, Device.CPU, Lock(Path("lock"), "0", {})) for value in catalog.values()}
     return availability.split(
         cells, {"step": replace(NO_NEEDS, needs=needs)}, locks, catalog, cards=host.cards, host=host
@@ -201,7 +200,6 @@ def scenario(*needs: Need) -> Scenario:
 
 
 def explain(described: Scenario, required: Requirement) -> dict[str, tuple[str, str]]:
-    """Why each API's cell cannot run, and what to do."""
     cells = [Cell("s", "e", Device.CPU, {"api": api}) for api in ("keras", "tf.keras")]
     _, unable = availability.split(cells, {"s": described}, {"e": required}, {"e": required.environment})
     return {entry.cell.axes["api"]: (entry.reason, entry.advice) for entry in unable}

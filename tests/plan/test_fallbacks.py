@@ -195,7 +195,6 @@ def find(
     needs: Sequence[Need] = (),
     absent: Mapping[str, str] | None = None,
 ) -> list[StandIn]:
-    """Return the fallbacks for two cells in each environment of the lists."""
     catalog = {environment.name: environment for environment in environments}
 
     def lock(name: str) -> Requirement:
@@ -208,7 +207,6 @@ def find(
 
 
 def first(listed: Sequence[str], *others: Environment, needs: Sequence[Need] = ()) -> str | None:
-    """Return the name of the fallback for `gone` from this list."""
     fallbacks = find({"gone": listed}, GONE, *others, needs=needs)
     return fallbacks[0].environment if fallbacks else None
 

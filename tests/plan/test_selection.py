@@ -169,7 +169,6 @@ SPOILED = Catalog(["tf2.0"], {"step": scenario(), "other": scenario("other")}, {
 
 
 def left(selection: Selection) -> tuple[list[str], list[str]]:
-    """What is selected, broken or not, and what is left of it in the suite or by name."""
     selection, catalog, names = remove_broken(selection, SPOILED, ["broken"])
     if selection.suite:
         return names, [part.scenario for part in catalog.suites["all"].parts]

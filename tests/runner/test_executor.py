@@ -259,8 +259,6 @@ def test_a_group_that_is_precise_enough_gets_no_more_rounds_and_the_others_do() 
 
 
 class Outside:
-    """Watches launches: when, and what the worker reported."""
-
     def __init__(self) -> None:
         self.around: list[str] = []
 

@@ -76,7 +76,6 @@ def test_launches_start_at_the_same_time_and_are_moved_before_they_warm_up() -> 
 
 
 def in_two_environments() -> Plan:
-    """A round of a group of two cells in each of two environments."""
     planned = plan(rounds=1)
     (group,) = planned.groups
     cells = [replace(cell, axes={"mode": mode}) for cell in group.cells for mode in ("graph", "eager")]
@@ -146,8 +145,6 @@ def test_one_launch_may_fix_its_calls_and_is_measured_alone_while_the_others_tak
 
 
 class SlowStart(Backstage):
-    """Launches that take two seconds to start, and nothing after that."""
-
     @contextmanager
     def hold(self, requirement: Requirement, job: Job) -> Iterator[Answered]:
         clock = self.clock
@@ -186,12 +183,6 @@ def test_each_sample_has_its_place_in_its_turn() -> None:
     for places in zip(*(launch.places for launch in launches), strict=True):
         assert sorted(places) == [0, 1, 2]
     assert Counter(launches[0].places) == {0: 2, 1: 2, 2: 2}
-
-
-def test_only_the_rounds_take_turns() -> None:
-    stage = Backstage()
-    walk(Shelf(), stage, plan())
-    assert [bool(job.sampling.turns) for job in stage.jobs] == [False] * (len(stage.jobs) - 6) + [True] * 6
 
 
 def test_a_group_of_one_cell_has_nobody_to_take_turns_with() -> None:

@@ -8,8 +8,6 @@ SHAPES = [(40, 30, 128), (128,), (128, 64), (64,), (64, 1), (1,)]  # of the smal
 
 
 class Model:
-    """A dense layer over the mean of a sequence, with a sigmoid."""
-
     def __init__(self, channels, activation=np.tanh):
         self.weights = [np.ones((channels, 8), "float32"), np.zeros(8), np.ones((8, 1)), np.zeros(1)]
         self.activation = activation

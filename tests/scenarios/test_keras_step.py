@@ -58,8 +58,6 @@ def test_where_keras_itself_says_that_it_trains_nothing_the_cell_is_not_availabl
 
 
 class Seen:
-    """A bench that keeps what it is told, in order."""
-
     def __init__(self):
         self.observations = {}
         self.values = {}

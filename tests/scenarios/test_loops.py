@@ -25,7 +25,6 @@ def module(monkeypatch):
 
 
 def model_of(module, **methods):
-    """A model of a class `Model` in the engine's `training`."""
     plain = {"train_on_batch": lambda self: None, "train_function": None}
     model_class = type("Model", (), {**plain, **methods})
     module("training", Model=model_class)

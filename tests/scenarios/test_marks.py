@@ -12,7 +12,6 @@ from kit.steps import Steps
 
 
 def steps_of(source, functions=(), **variables):
-    """How many steps a script takes, and its names afterwards."""
     tree, has_steps = marks.instrument(textwrap.dedent(source), "script.py", functions)
     steps = Steps(lambda result: None)
     names = {marks.CLOCK: steps, **variables}

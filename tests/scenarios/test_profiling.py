@@ -30,7 +30,6 @@ def scenario(bench):
 
 
 def profile(folder, source, **changes):
-    """Profile: the launch, and the documents that it left by part."""
     launched = run_worker(folder, source, profile={"calls": 10}, **changes)
     documents = [json.loads(path.read_text()) for path in sorted((folder / "artifacts").glob("*.json"))]
     return launched, {document["part"]: document for document in documents}

@@ -239,8 +239,6 @@ def test_before_each_point_of_memory_garbage_is_collected_and_nothing_is_watched
 
 
 class Frames(Work):
-    """A step that keeps the names of the functions it stands on."""
-
     def step(self):
         super().step()
         self.names, frame = [], sys._getframe()
@@ -264,8 +262,6 @@ def test_under_a_step_there_is_the_loop_and_nothing_else():
 
 
 class Tensor:
-    """A result whose way to the host takes a second."""
-
     def __init__(self, work):
         self.work = work
 

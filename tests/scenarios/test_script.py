@@ -22,14 +22,11 @@ def scenario(bench):
 
 @pytest.fixture
 def script(launch, tmp_path):
-    """Return a function that runs a plain script in a worker process."""
     return lambda source, **options: launch(GIVEN.format(folder=str(tmp_path), source=source, options=options))
 
 
 @pytest.fixture
 def failing(perform, tmp_path, monkeypatch, capfd):
-    """Return a function that runs a failing script in this process."""
-
     def run(source, **options):
         error = io.StringIO()
         with monkeypatch.context() as patch, capfd.disabled():

@@ -21,15 +21,12 @@ ACTIVE = {"xla": [], "precision": "float32", "deterministic": "off"}
 
 @pytest.fixture
 def environ(monkeypatch):
-    """The process's variables, which the test may change."""
     monkeypatch.setattr(os, "environ", {"PATH": "/bin"})
     return os.environ
 
 
 @pytest.fixture
 def active(monkeypatch):
-    """A function that has the kit read these settings from TensorFlow."""
-
     def read(**values):
         readers = {"find_compiled": "xla", "policy": "precision", "deterministic": "deterministic"}
         for reader, name in readers.items():

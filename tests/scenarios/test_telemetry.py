@@ -146,7 +146,6 @@ def test_memory_that_is_touched_for_the_first_time_faults():
 
 @pytest.fixture
 def clocks(monkeypatch):
-    """The clocks of the telemetry, by name, which a test moves."""
     now = {"perf_counter": 100.0, "cpu": 10.0, "time": 1e9}
     for name in list(now):
         monkeypatch.setattr(kit_telemetry, name, partial(now.__getitem__, name))

@@ -246,7 +246,6 @@ def test_what_cannot_be_written_is_told_with_the_command_that_goes_on(
 
 
 def put_link(folder: RunFolder, victim: Path, name: str) -> Path:
-    """Put a link to a file or a folder of the victim's into the folder of a run."""
     path = folder.path / name
     if path.is_file():
         path.unlink()
