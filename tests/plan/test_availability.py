@@ -55,12 +55,6 @@ def on_gpu(names: Sequence[str], host: GpuHost) -> tuple[list[str], dict[str, Un
     return [entry.environment for entry in able], {entry.cell.environment: entry for entry in unable}
 
 
-def test_an_environment_without_the_device_is_not_available() -> None:
-    cells = [cell(name, Device.CPU) for name in ("tf1.15", "tf1.15-ngc")]
-    able, (missing,) = split(cells)
-    assert (able, missing.cell) == (cells[:1], cells[1])
-
-
 INT32 = Need(when={"call": "fit"}, devices=[Device.CPU], reason="int32 is multiplied on the CPU", advice="Go there.")
 
 

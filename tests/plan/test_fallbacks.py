@@ -93,16 +93,6 @@ def test_what_stands_in_for_environments_of_each_suite(snapshot: SnapshotAsserti
     assert fallbacks == snapshot
 
 
-def test_in_all_releases_nvidias_tensorflow_1_is_there_once_and_no_release_twice() -> None:
-    for card in (RTX3090, H100):
-        cells, environments = selected("releases")
-        fallbacks = taken("releases", host(card))
-        assert replace_environments(environments, fallbacks)[:3] == ["tf1.14", "tf1.15-ngc", "tf2.0"]
-        measured = able("releases", replace_cells(cells, fallbacks), host(card))
-        assert len(measured) == len({cell.environment for cell in measured})
-        assert {cell.axes["mode"] for cell in measured if cell.environment == "tf1.15-ngc"} == {"graph"}
-
-
 def in_python(*here: str, downloads: Sequence[str] = ()) -> list[StandIn]:
     """Return the substitutes of `quick` on a CPU of a machine with these versions of Python."""
 

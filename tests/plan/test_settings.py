@@ -53,11 +53,6 @@ def test_cores_and_process_variables_are_axes_of_every_scenario() -> None:
     assert chosen(scenarios=["own"], axes={"OMP_NUM_THREADS": ["1"], "xla": ["on"]}) == ["own on 1"]
 
 
-def test_cores_of_a_scenarios_own_are_selected() -> None:
-    scenario = replace(OWN, axes={"cpus": ["few", "many"]})
-    assert chosen(replace(CATALOG, scenarios={"own": scenario}, suites={}), axes={"cpus": ["few"]}) == ["own few"]
-
-
 def test_in_a_suite_it_is_set_in_each_part_and_selects_where_the_suite_compares_it() -> None:
     assert chosen(suite="plain", axes={"tf32": ["off"]}) == ["step fit off", "own fast off", "own on off"]
     assert chosen(suite="both", axes={"xla": ["off"]}) == ["step fit off", "step batch off"]

@@ -168,13 +168,6 @@ def test_a_control_that_only_observes_says_so_once() -> None:
     assert staged(Shelf(), backstage, planned, silent).run(launches) == launches
 
 
-def test_which_of_the_two_comes_first_changes_from_round_to_round() -> None:
-    planned = with_control(plan(rounds=12))
-    launches = walk(Shelf(), Backstage(), planned)
-    roles = [launch.role for launch in launches if launch.round and launch.cell == planned.groups[0].cells[0]]
-    assert {roles[at] for at in range(0, len(roles), 2)} == {Role.MEASURE, Role.CONTROL}
-
-
 DISTURBED = {
     "steady_seconds": 1.0,
     "steady_cpu_seconds": 0.5,

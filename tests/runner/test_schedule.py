@@ -178,24 +178,6 @@ def test_a_budget_that_ended_long_ago_is_no_error() -> None:
         limit_to_budget(planned, launches, PAIRS)
 
 
-def test_estimates_tell_how_many_launches_follow() -> None:
-    for budget in (None, 170.0):
-        finished = Machine(MACHINES["fast"]).run(plan(budget, is_wish=True))
-        for after, estimate in enumerate(finished.listener.estimates):
-            assert estimate.launches == sum(launch.round > after for launch in finished.launches)
-    # a budget that does not hold them all is not expected to
-    finished = Machine(MACHINES["slow"]).run(plan(60.0, is_wish=False))
-    count = sum(launch.round > 0 for launch in finished.launches)
-    assert finished.listener.estimates[0].launches == pytest.approx(count, abs=2)
-
-
-def test_a_budget_that_holds_them_gives_all_groups_equally_many_rounds() -> None:
-    finished = Machine(MACHINES["fast"]).run(plan(170.0, is_wish=True))
-    assert [number for _, number in finished.order] == sorted(number for _, number in finished.order)
-    assert finished.rounds == [5, 5, 5]
-    assert finished.seconds <= 170.0
-
-
 def test_a_wish_that_does_not_hold_them_is_exceeded_and_groups_are_finished_one_at_a_time() -> None:
     finished = Machine(MACHINES["slow"], ONE_DEAR).run(plan(120.0, is_wish=True))
     # the first round tells what a round of each costs; the first group has the control, so the third is the cheapest

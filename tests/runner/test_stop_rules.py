@@ -50,13 +50,6 @@ def test_a_group_whose_cells_all_failed_has_no_numbers() -> None:
     assert open_groups(planned, ledger, 1, lambda _: {}) == frozenset()
 
 
-def test_widths_are_asked_for_only_where_there_is_a_precision() -> None:
-    def never(_: object) -> dict[str, float]:
-        raise AssertionError
-
-    assert open_groups(plan(), rounds(plan(), 1), 2, never) == {"step 0"}
-
-
 def test_a_precision_of_two_percent_is_a_ratio_known_to_two_percent() -> None:
     planned = replace(plan(rounds=100), precision=0.02)
     for width, is_open in {0.0198: False, math.log1p(0.02): False, math.log(1.021): True}.items():

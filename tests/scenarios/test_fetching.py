@@ -62,12 +62,6 @@ def test_every_tensor_is_waited_for():
     assert (first.log, second.log) == ([(0, 0)], [(0,)])
 
 
-def test_without_a_gpu_results_are_fetched_whole():
-    tensor = Tensor((1000, 1000), "CPU:0")
-    fetch([tensor])
-    assert tensor.log == ["all"]
-
-
 class Ragged:
     """Values in rows of any length: it is on no device, and its shape is not known."""
 

@@ -4,7 +4,7 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from kit.loops import Recorder, engines, kind, training_loops
+from kit.loops import engines, kind, training_loops
 
 ENGINE = "oldkeras.engine"
 
@@ -88,15 +88,6 @@ def test_everything_is_as_before_afterwards_even_when_the_step_raises(module):
         training_loops(lambda: (model, lambda: arrays.fit_loop(model)))
     assert arrays.fit_loop is before
     assert vars(type(model))["make_train_function"] is method
-
-
-def test_what_stands_in_for_a_function_passes_everything_on(module):
-    arrays = module("training_arrays", fit_loop=lambda *args, **kwargs: (args, kwargs))
-    model = model_of(module)
-    with Recorder(type(model)) as recorder:
-        assert arrays.fit_loop(1, two=3) == ((1,), {"two": 3})
-    assert recorder.take() == ["training_arrays.fit_loop"]
-    assert recorder.take() == []
 
 
 def test_the_engine_is_that_of_the_model_s_own_class():

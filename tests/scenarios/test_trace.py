@@ -81,12 +81,6 @@ def test_what_is_no_protocol_buffer_is_refused_with_a_sentence():
             read(data)
 
 
-@given(data=st.binary(max_size=200))
-def test_nothing_but_that_comes_of_any_bytes(data):
-    with suppress(ValueError):
-        assert isinstance(read(data), Seen)
-
-
 @given(cut=st.integers(min_value=1, max_value=150))
 def test_what_is_cut_off_never_tells_more_than_the_whole(cut):
     complete = trace({GPU: [("k", 1, 2, KERNEL), ("MemcpyD2H", 7, 2, COPY)]})
