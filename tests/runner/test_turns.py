@@ -2,13 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from harness.model.environment import Requirement
 from harness.model.launch import (
     BESIDE_STARTS,
     Interleave,
@@ -24,7 +22,7 @@ from harness.model.launch import (
 from harness.model.run import Plan
 from harness.runner.executor import RunExecutor
 from tests import runs
-from tests.runner.stage import Answered, Backstage, Shelf, interrupted_at, job, last_attempt, staged, walk
+from tests.runner.stage import Backstage, Shelf, interrupted_at, job, last_attempt, staged, walk
 
 TURNS = 8
 
@@ -65,8 +63,9 @@ def beside(walk_: RunExecutor, *starts: int) -> RunExecutor:
 
 
 def test_launches_start_at_the_same_time_and_are_moved_before_they_warm_up() -> None:
-    stage = Backstage()
+    stage = Backstage(cost=lambda _: 2.0, turn=0.05)
     launches = beside(staged(Shelf(), stage, replace(plan(rounds=1), piloted=False)), 3, 2).run([])
+    assert [launch.seconds for launch in launches] == pytest.approx([stage.clock.now / 3] * 3)
     words = [word for _, word in stage.words]
     start = ["start on 3", "start on 2", "", "move to 3", "start on 2", "", "move to 3", ""]
     assert words == [*start, *["move to 3", "measure"] * 3, *["turn"] * 3 * TURNS, *["alone 2"] * 3, *["end"] * 3]
@@ -142,39 +141,6 @@ def test_one_launch_may_fix_its_calls_and_is_measured_alone_while_the_others_tak
     at = max(at for at, word in enumerate(stage.words) if word == (fixed, "measure"))
     assert stage.words[at - 1] == (fixed, "move to 3")
     assert all(word != "" and not word.startswith("start") for _, word in stage.words[at:])
-
-
-class SlowStart(Backstage):
-    @contextmanager
-    def hold(self, requirement: Requirement, job: Job) -> Iterator[Answered]:
-        clock = self.clock
-
-        class Starting(Answered):
-            ready = math.inf
-
-            def start(self) -> None:
-                self.ready = clock.now + 2.0
-
-            def resume(self, word: str = "") -> bool:
-                if not word:
-                    clock.now = max(clock.now, min(self.ready, clock.now + 2.0))
-                return super().resume(word)
-
-        with super().hold(requirement, job) as held:
-            yield Starting(held.job, held.answer, held.words)
-
-
-def test_with_more_cores_a_round_starts_sooner_and_its_launches_seconds_add_up_to_its_own() -> None:
-    planned = plan(rounds=1)
-    (group,) = planned.groups
-    more = [replace(group.cells[1], axes={"mode": str(number)}) for number in range(3)]
-    planned = replace(planned, piloted=False, groups=[replace(group, cells=[group.cells[0], *more])])
-    for cpus, seconds in {1: 10.0, 2: 6.0, 4: 4.0, 8: 2.0}.items():
-        stage = SlowStart()
-        launches = beside(staged(Shelf(), stage, planned), *range(cpus)).run([])
-        assert len(launches) == 5
-        assert sum(launch.seconds for launch in launches) == pytest.approx(stage.clock.now) == seconds
-        assert [launch.seconds for launch in launches] == pytest.approx([seconds / 5] * 5)
 
 
 def test_each_sample_has_its_place_in_its_turn() -> None:

@@ -1,7 +1,6 @@
 """A scenario run by hand prints what a person can read."""
 
 import re
-import shutil
 import subprocess
 import sys
 
@@ -72,20 +71,6 @@ def test_it_runs_with_no_options(by_hand):
     assert re.search(r"^step +mean [\d.]+ ms, median", completed.stdout, re.MULTILINE)
     assert "length short, steps 1, outputs [0.5, 0.25, 0.125, ... 4 in total]" in completed.stdout
     assert "cpu" not in completed.stdout
-
-
-@pytest.mark.parametrize("version", [None, pytest.param("3.7", marks=pytest.mark.campaign)])
-def test_the_kit_is_found_a_folder_up_too(tmp_path, scenarios, interpreter, version):
-    """Scenarios of upstream issues lie in a folder of their own."""
-    folder = tmp_path / "scenarios"
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(scenarios / "kit", folder / "kit", ignore=ignored)
-    shutil.copytree(scenarios / "upstream" / "kit", folder / "upstream" / "kit", ignore=ignored)
-    (folder / "upstream" / "given.py").write_text(SCENARIO)
-    python = interpreter(version) if version else sys.executable
-    command = [python, str(folder / "upstream" / "given.py"), "--seconds", "0.05"]
-    completed = subprocess.run(command, cwd="/", env={}, capture_output=True, text=True, timeout=60, check=False)
-    assert (completed.returncode, completed.stderr) == (0, "")
 
 
 def test_events_are_lines_by_hand(capsys):

@@ -1,10 +1,10 @@
 """The recorder of training loops, on stand-ins for what the releases of Keras have."""
 
 import sys
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pytest
-from kit.loops import engines, kind, training_loops
+from kit.loops import training_loops
 
 ENGINE = "oldkeras.engine"
 
@@ -88,23 +88,3 @@ def test_everything_is_as_before_afterwards_even_when_the_step_raises(module):
         training_loops(lambda: (model, lambda: arrays.fit_loop(model)))
     assert arrays.fit_loop is before
     assert vars(type(model))["make_train_function"] is method
-
-
-def test_the_engine_is_that_of_the_model_s_own_class():
-    """From 2.6 on `tensorflow.python.keras` is still there, and nothing goes through it."""
-    base = type("Trainer", (), {"__module__": "keras.src.backend.tensorflow.trainer", "train_on_batch": None})
-    model = type("Functional", (base,), {"__module__": "keras.src.models.functional"})
-    assert engines(model) == ["keras.src.backend.tensorflow"]
-
-
-def test_a_plain_training_function_says_whether_it_is_built_around_a_compiled_one():
-    inner = SimpleNamespace(get_concrete_function=None)
-    within = type("Function", (), {"__module__": "tensorflow.python.eager.def_function", "get_concrete_function": 0})()
-
-    def around(function):
-        return lambda: function
-
-    assert kind(around(within)) == "a function around def_function.Function"
-    assert kind(around(inner)) == "a function around types.SimpleNamespace"
-    assert kind(around(3)) == "a plain function"
-    assert kind(lambda: None) == "a plain function"

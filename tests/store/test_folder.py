@@ -1,6 +1,5 @@
 import os
-import subprocess
-import sys
+import resource
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -180,34 +179,14 @@ def test_launches_that_cannot_be_read_get_a_sentence(
     assert problems == snapshot
 
 
-FILL = """
-import resource, sys
-from pathlib import Path
-from harness.model.errors import CannotRunHereError
-from harness.store.folder import RunFolder
-from tests.runs import launch
-folder = RunFolder.open(Path(sys.argv[1]))
-size = (folder.path / "launches.jsonl").stat().st_size
-resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, size + 100))
-try:
-    folder.append(launch(round=2, error="x" * 10_000))
-except CannotRunHereError as error:
-    print(error)
-"""
-
-
 def test_a_disk_that_fills_up_leaves_no_part_of_a_line(folder: RunFolder, snapshot: SnapshotAssertion) -> None:
     folder.append(launch(round=1))
-    root = Path(__file__).parents[2]
-    completed = subprocess.run(
-        [sys.executable, "-c", FILL, str(folder.path)],
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert completed.stdout.strip().replace(str(folder.path), "FOLDER") == snapshot
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((folder.path / "launches.jsonl").stat().st_size + 100, limits[1]))
+    try:
+        assert read_problem(lambda: folder.append(launch(round=2, error="x" * 10_000)), folder.path) == snapshot
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert [entry.round for entry in folder.read_launches()] == [1]
     assert not folder.repair()
 
