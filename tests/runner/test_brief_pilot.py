@@ -45,7 +45,7 @@ def test_a_first_launch_looks_closer_and_finds_the_size_of_samples() -> None:
     first: dict[object, bool] = {}
     for launch, job in zip(launches, backstage.jobs, strict=True):
         expected = first.setdefault(launch.cell, True)
-        assert job.thorough is expected
+        assert (job.thorough, job.profile_calls) == (expected, None)
         if launch.role is not Role.PILOT:
             assert job.sampling.calls_per_sample == (None if expected else 7)
         first[launch.cell] = False
