@@ -169,10 +169,11 @@ def scenario(bench):
 
 
 def test_once_is_one_call_and_one_sample(perform):
-    # with turns too, nobody tells it anything: it asks for no word
-    for sampling in (TURNS, DOCUMENT):
-        launched = perform(ONCE, sampling=sampling)
+    # with turns too, it is told nothing but when to measure
+    for changes in ({"sampling": TURNS, "waits": True, "words": "measure\n"}, {"sampling": DOCUMENT}):
+        launched = perform(ONCE, **changes)
         assert launched.end["status"] == "ok"
+        assert [event["event"] for event in launched.of("ready")] == ["ready"] * ("waits" in changes)
         assert (launched.observed("returned"), launched.observed("calls")) == ("result", 1)
         ((sample,),) = [event["samples"] for event in launched.of("samples")]
         assert (sample["steps"], sample["seconds"] > 0.0) == (1, True)
@@ -181,18 +182,11 @@ def test_once_is_one_call_and_one_sample(perform):
         assert launched.of("turn") == []
 
 
-def test_once_and_memory_wait_before_they_measure_too_and_take_no_turns(perform):
-    for source in (ONCE, MEMORY):
-        launched = perform(source, sampling=TURNS, waits=True, words="measure\n")
-        assert launched.end["status"] == "ok"
-        names = [event["event"] for event in launched.events]
-        assert names.index("ready") < names.index("phase") < names.index("samples")
-        assert launched.of("turn") == []
-
-
 def test_memory_tells_what_the_process_held_and_times_the_calls_between(launch):
-    launched = launch(MEMORY, sampling=TURNS)
+    launched = launch(MEMORY, sampling=TURNS, waits=True, words="measure\n")
     assert launched.end["status"] == "ok", launched.stderr
+    names = [event["event"] for event in launched.events]
+    assert names.index("ready") < names.index("phase") < names.index("samples")
     assert launched.observed("seen") == [440 * 3, 440]
     ((event),) = launched.of("memory")
     points = event["points"]
