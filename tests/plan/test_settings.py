@@ -37,13 +37,13 @@ def chosen(catalog: Catalog = CATALOG, **selection: object) -> list[str]:
 
 
 def test_what_is_typed_is_an_axis_of_every_scenario() -> None:
-    for typed, cells in [
+    for axes, cells in [
         ({}, ["step fit"]),
         ({"xla": ["off", "on"]}, ["step fit on", "step fit off"]),
         ({"xla": ["*"]}, ["step fit on", "step fit off", "step fit default"]),
         ({"cpus": ["2", "1"]}, ["step fit 1", "step fit 2"]),
     ]:
-        assert chosen(scenarios=["step"], axes={**typed, "call": ["fit"]}) == cells
+        assert chosen(scenarios=["step"], axes={**axes, "call": ["fit"]}) == cells
     assert chosen(suite="plain", axes={"cpus": ["2"]}) == ["step fit 2", "own fast 2", "own on 2"]
     # an axis of a scenario's own is selected as before
     assert chosen(scenarios=["own"], axes={"OMP_NUM_THREADS": ["1"], "xla": ["on"]}) == ["own on 1"]

@@ -159,8 +159,8 @@ def test_a_pass_that_is_stuck_ends_the_process_even_in_a_library():
 
 
 def test_the_parts_never_exceed_the_whole():
-    seen = Seen([(0, 30 * MS)], [(10 * MS, 50 * MS)], None)
-    numbers = on_device.resources(on_device.Pass(1, 0.001, 0.001, seen), 1)
+    activity = Seen([(0, 30 * MS)], [(10 * MS, 50 * MS)], None)
+    numbers = on_device.resources(on_device.Pass(1, 0.001, 0.001, activity), 1)
     assert numbers["profiled_seconds"] == pytest.approx(0.05)
     assert (numbers["profiled_kernel_seconds"], numbers["profiled_copy_seconds"]) == pytest.approx((0.03, 0.02))
 
