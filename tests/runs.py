@@ -28,7 +28,6 @@ def plan(rounds: int = 2, groups: int = 1) -> Plan:
 
 
 def run() -> Run:
-    """A run of that plan."""
     compare = [Comparison("environments", along="environment")]
     return factories.run(
         CELLS,

@@ -1,5 +1,3 @@
-from contextlib import suppress
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,12 +40,6 @@ def test_a_name_a_number_or_a_url_is_an_issue_and_nothing_else_is() -> None:
 def test_what_an_issue_is_called_and_where_it_is_read_mean_it_again(repository: str, number: int) -> None:
     issue = Issue(repository, number)
     assert parse(issue.short) == parse(issue.url) == issue
-
-
-@given(st.text("TK#/githubcom.:0123456789 -ab", max_size=40))
-def test_whatever_is_typed_is_an_issue_or_a_sentence(text: str) -> None:
-    with suppress(UsageError):
-        assert parse(text).number > 0
 
 
 def test_an_issue_that_nobody_claims_anything_of_gets_all_and_of_many_where_they_are(

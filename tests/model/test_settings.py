@@ -4,7 +4,7 @@ import pytest
 
 from harness.model.errors import UsageError
 from harness.model.scenario import CPUS, STEP, Comparison
-from harness.model.settings import AS_IT_COMES, SETTINGS, free_values, open_to, values, with_settings
+from harness.model.settings import SETTINGS, free_values, open_to, with_settings
 from tests.factories import cell, scenario
 
 
@@ -22,23 +22,10 @@ def test_one_value_is_compared_with_nothing() -> None:
     assert "precision" in extended.row_axes
 
 
-def test_nothing_asked_for_changes_nothing() -> None:
-    extended = with_settings(scenario(), {})
-    assert (extended.axes, list(extended.compare), list(extended.settings)) == (
-        scenario().axes,
-        list(scenario().compare),
-        [],
-    )
-
-
 def test_an_axis_of_the_scenarios_own_keeps_its_name_to_itself() -> None:
     declared = scenario(axes={"xla": ["fast", "slow"]})
     assert open_to(declared) == [name for name in SETTINGS if name != "xla"]
     assert open_to(scenario(axes={"xla": ["on", "off"]}, settings=["xla"])) == list(SETTINGS)
-
-
-def test_every_setting_can_be_left_as_it_comes() -> None:
-    assert all(values(name)[-1] == AS_IT_COMES for name in SETTINGS)
 
 
 def test_a_cell_tells_bare_values_with_their_axis() -> None:

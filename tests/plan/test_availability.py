@@ -8,7 +8,6 @@ from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
-from harness.catalog.scenarios import find_scenarios
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.run import Unavailable
@@ -45,7 +44,6 @@ def split(
     catalog: dict[str, Environment] = CATALOG,
     needs: Sequence[Need] = (),
 ) -> tuple[list[Cell], list[Unavailable]]:
-    """Of cells whose scenario asks for no package."""
     locks = {value.name: Requirement(value, Device.CPU, Lock(Path("lock"), "0", {})) for value in catalog.values()}
     return availability.split(
         cells, {"step": replace(NO_NEEDS, needs=needs)}, locks, catalog, cards=host.cards, host=host
@@ -57,12 +55,6 @@ def on_gpu(names: Sequence[str], host: GpuHost) -> tuple[list[str], dict[str, Un
     return [entry.environment for entry in able], {entry.cell.environment: entry for entry in unable}
 
 
-def test_an_environment_without_the_device_is_not_available() -> None:
-    cells = [cell(name, Device.CPU) for name in ("tf1.15", "tf1.15-ngc")]
-    able, (missing,) = split(cells)
-    assert (able, missing.cell) == (cells[:1], cells[1])
-
-
 INT32 = Need(when={"call": "fit"}, devices=[Device.CPU], reason="int32 is multiplied on the CPU", advice="Go there.")
 
 
@@ -71,30 +63,6 @@ def test_work_that_is_done_on_the_cpu_is_not_available_on_a_gpu() -> None:
     assert split([on_gpu, on_cpu], needs=[INT32]) == ([on_cpu], [Unavailable(on_gpu, INT32.reason, INT32.advice)])
     for other in (replace(INT32, when={"call": "other"}), replace(INT32, devices=[Device.CPU, Device.GPU])):
         assert split([on_gpu], needs=[other]) == ([on_gpu], [])
-
-
-def test_of_the_projects_scenarios_these_do_their_work_on_the_cpu() -> None:
-    """Products of int32, and NumPy's own work: on a GPU they would be broken, or numbers of something else."""
-    scenarios = find_scenarios(Project(ROOT)).scenarios
-    cells = [
-        Cell(scenario.name, "tf2.15", Device.GPU, axes)
-        for scenario in scenarios.values()
-        for axes in scenario.combinations(scenario.axes)
-    ]
-    pins = {"tensorflow": "2.15.1", "keras": "2.15.0", "numpy": "1.26.4"}
-    lock = {"tf2.15": Requirement(CATALOG["tf2.15"], Device.GPU, Lock(Path("lock"), "0", pins))}
-    _, unable = availability.split(cells, scenarios, lock, CATALOG)
-    why = {need.reason for scenario in scenarios.values() for need in scenario.needs if need.devices == [Device.CPU]}
-    on_cpu = [entry.cell for entry in unable if entry.reason in why]
-    # and oneDNN, which is of the CPU, and devices that are parts of it
-    entire = {"onednn_single_thread", "strategy_step"}
-    assert entire <= {cell.scenario for cell in on_cpu}
-    others = [cell for cell in on_cpu if cell.scenario not in entire]
-    assert {(cell.scenario, cell.axes.get("mode") or cell.axes["variant"]) for cell in others} == {
-        *[("function_amortise", mode) for mode in ("eager", "function")],
-        *[("function_power", mode) for mode in ("eager", "function", "switched")],
-        ("numpy_sigmoid", "numpy"),
-    }
 
 
 def test_what_the_image_of_an_environment_brings_is_taken_to_be_there() -> None:
@@ -226,7 +194,6 @@ def scenario(*needs: Need) -> Scenario:
 
 
 def explain(described: Scenario, required: Requirement) -> dict[str, tuple[str, str]]:
-    """Why each API's cell cannot run, and what to do."""
     cells = [Cell("s", "e", Device.CPU, {"api": api}) for api in ("keras", "tf.keras")]
     _, unable = availability.split(cells, {"s": described}, {"e": required}, {"e": required.environment})
     return {entry.cell.axes["api"]: (entry.reason, entry.advice) for entry in unable}

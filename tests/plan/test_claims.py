@@ -35,7 +35,6 @@ def make_scenario(*issues: Claim, name: str = "step") -> Scenario:
 def selected(
     wanted: Sequence[claims.ScenarioClaim], *others: str, device: Device = Device.CPU, missing: Sequence[str] = ()
 ) -> tuple[list[str], list[Unavailable]]:
-    """The selected cells, in words, and those that are not available."""
     errors = {name: CannotRunHereError(f"no {name}.", "Go on.") for name in missing}
     suite, absent = claims.make_suite(wanted, others, ENVIRONMENTS, errors, device)
     if not suite.parts:

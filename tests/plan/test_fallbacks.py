@@ -57,10 +57,6 @@ def taken(suite: str, machine: GpuHost) -> list[StandIn]:
     return find_fallbacks(SUITES[suite].instead, cells, scenarios, KNOWN, locked, cards=machine.cards, host=machine)
 
 
-def places(suite: str, machine: GpuHost) -> dict[str, str]:
-    return {entry.role: entry.environment for entry in taken(suite, machine)}
-
-
 def able(suite: str, cells: Sequence[Cell], machine: GpuHost) -> list[Cell]:
     requirements = {name: locked(name) for name in {cell.environment for cell in cells}}
     return split(cells, catalog(suite).scenarios, requirements, KNOWN, cards=machine.cards, host=machine)[0]
@@ -95,16 +91,6 @@ def test_what_stands_in_for_environments_of_each_suite(snapshot: SnapshotAsserti
         for name, machine in HOSTS.items()
     }
     assert fallbacks == snapshot
-
-
-def test_in_all_releases_nvidias_tensorflow_1_is_there_once_and_no_release_twice() -> None:
-    for card in (RTX3090, H100):
-        cells, environments = selected("releases")
-        fallbacks = taken("releases", host(card))
-        assert replace_environments(environments, fallbacks)[:3] == ["tf1.14", "tf1.15-ngc", "tf2.0"]
-        measured = able("releases", replace_cells(cells, fallbacks), host(card))
-        assert len(measured) == len({cell.environment for cell in measured})
-        assert {cell.axes["mode"] for cell in measured if cell.environment == "tf1.15-ngc"} == {"graph"}
 
 
 def in_python(*here: str, downloads: Sequence[str] = ()) -> list[StandIn]:
@@ -199,7 +185,6 @@ def find(
     needs: Sequence[Need] = (),
     absent: Mapping[str, str] | None = None,
 ) -> list[StandIn]:
-    """Return the fallbacks for two cells in each environment of the lists."""
     catalog = {environment.name: environment for environment in environments}
 
     def lock(name: str) -> Requirement:
@@ -212,7 +197,6 @@ def find(
 
 
 def first(listed: Sequence[str], *others: Environment, needs: Sequence[Need] = ()) -> str | None:
-    """Return the name of the fallback for `gone` from this list."""
     fallbacks = find({"gone": listed}, GONE, *others, needs=needs)
     return fallbacks[0].environment if fallbacks else None
 

@@ -43,12 +43,6 @@ NIGHTLY = replace(
 )  # newer than the catalog
 
 
-def test_what_the_catalogue_says_of_a_wheel() -> None:
-    assert GpuCode.parse("sm_35 compute_80 sm_120") == GpuCode(machine=((3, 5), (8, 0), (12, 0)), ptx=((8, 0),))
-    assert GpuCode.parse("sm_35 compute_80", "compute_80 of PTX 7.1").ptx_alone == ((8, 0),)
-    assert GpuCode.parse("") == GpuCode((), ())
-
-
 RELEASES = ["1.14", "1.15-ngc", "2.3", "2.4", "2.5", "2.7", "2.8", "2.10", "2.14", "2.15", "2.17-ngc", "2.19", "2.20"]
 
 

@@ -48,26 +48,15 @@ def test_a_scenario_is_all_of_its_axes_in_every_environment_less_the_defaulted_o
     assert len(cells) == 2 * 2 * 3
     assert cells[0] == "step tf1.14 fit graph float32"
     assert not any("float64" in cell for cell in cells)
-
-
-def test_an_axis_with_a_default_opens_when_it_is_selected() -> None:
+    # an axis with a default opens when it is selected, and leaves out scenarios that lack it
     axes = {"dtype": ["float*"], "call": ["fit"], "mode": ["graph"]}
-    cells = chosen(scenarios=["step"], environments=["tf2.0"], axes=axes)
+    cells = chosen(environments=["tf2.0"], axes=axes)
     assert cells == ["step tf2.0 fit graph float32", "step tf2.0 fit graph float64"]
-
-
-def test_a_suite_is_the_union_of_its_parts_each_cell_once() -> None:
-    cells = chosen(suite="quick")
-    assert len(cells) == len(set(cells)) == 3 * 2
 
 
 def test_the_reference_is_the_first_environment_typed() -> None:
     _, environments = select(Selection(scenarios=["other"], environments=["tf2.0", "tf1*"]), CATALOG, Device.CPU)
     assert environments == ["tf2.0", "tf1.14"]
-
-
-def test_an_axis_leaves_out_scenarios_that_lack_it() -> None:
-    assert {cell.split()[0] for cell in chosen(axes={"size": ["10"]})} == {"other"}
 
 
 OLD = replace(CATALOG, suites={"old": suite("old", SuitePart("step", {}, ["tf1*"]))})
@@ -128,7 +117,8 @@ def test_axes_are_parsed_and_joined() -> None:
             parse_axes([text])
 
 
-def test_a_part_of_a_suite_may_be_for_some_environments_alone() -> None:
+def test_a_suite_is_the_union_of_its_parts_each_cell_once_of_which_some_are_for_some_environments_alone() -> None:
+    assert len(chosen(suite="quick")) == len(set(chosen(suite="quick"))) == 3 * 2
     assert chosen(suite="each") == ["step tf1.14 fit graph float32", "step tf2.0 fit eager float32"]
     assert chosen(suite="each", environments=["tf2.15"]) == ["step tf2.15 fit eager float32"]
 
@@ -138,15 +128,7 @@ NAMES = ["tf1.14", "tf1.15", "tf2.0", "tf2.10"]
 
 def test_globs_take_names_in_the_order_typed_each_once() -> None:
     assert resolve(["tf2.*", "tf1.14", "tf2.0"], NAMES, "environment") == ["tf2.0", "tf2.10", "tf1.14"]
-
-
-def test_a_range_of_a_glob_is_kept() -> None:
-    assert resolve(["tf2.[0-5]"], [f"tf2.{minor}" for minor in range(10)], "environment") == [
-        f"tf2.{minor}" for minor in range(6)
-    ]
-
-
-def test_spaces_dashes_and_case_make_no_difference() -> None:
+    assert resolve(["tf2.[0-5]"], NAMES, "environment") == ["tf2.0"]
     assert resolve(["Op-by op"], ["graph", "op_by_op"], "value") == ["op_by_op"]
 
 
@@ -169,7 +151,6 @@ SPOILED = Catalog(["tf2.0"], {"step": scenario(), "other": scenario("other")}, {
 
 
 def left(selection: Selection) -> tuple[list[str], list[str]]:
-    """What is selected, broken or not, and what is left of it in the suite or by name."""
     selection, catalog, names = remove_broken(selection, SPOILED, ["broken"])
     if selection.suite:
         return names, [part.scenario for part in catalog.suites["all"].parts]

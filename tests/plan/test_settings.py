@@ -36,29 +36,23 @@ def chosen(catalog: Catalog = CATALOG, **selection: object) -> list[str]:
     return [" ".join([cell.scenario, *cell.axes.values()]) for cell in cells]
 
 
-def test_nobody_has_a_setting_that_was_not_asked_for() -> None:
-    assert chosen(scenarios=["step"]) == ["step fit", "step batch"]
-
-
 def test_what_is_typed_is_an_axis_of_every_scenario() -> None:
-    cells = chosen(scenarios=["step"], axes={"xla": ["off", "on"], "call": ["fit"]})
-    assert cells == ["step fit on", "step fit off"]
-    assert chosen(scenarios=["step"], axes={"xla": ["*"], "call": ["fit"]})[-1] == "step fit default"
-
-
-def test_cores_and_process_variables_are_axes_of_every_scenario() -> None:
-    cells = chosen(scenarios=["step"], axes={"cpus": ["2", "1"], "call": ["fit"]})
-    assert cells == ["step fit 1", "step fit 2"]
+    for axes, cells in [
+        ({}, ["step fit"]),
+        ({"xla": ["off", "on"]}, ["step fit on", "step fit off"]),
+        ({"xla": ["*"]}, ["step fit on", "step fit off", "step fit default"]),
+        ({"cpus": ["2", "1"]}, ["step fit 1", "step fit 2"]),
+    ]:
+        assert chosen(scenarios=["step"], axes={**axes, "call": ["fit"]}) == cells
     assert chosen(suite="plain", axes={"cpus": ["2"]}) == ["step fit 2", "own fast 2", "own on 2"]
+    # an axis of a scenario's own is selected as before
     assert chosen(scenarios=["own"], axes={"OMP_NUM_THREADS": ["1"], "xla": ["on"]}) == ["own on 1"]
-
-
-def test_cores_of_a_scenarios_own_are_selected() -> None:
-    scenario = replace(OWN, axes={"cpus": ["few", "many"]})
-    assert chosen(replace(CATALOG, scenarios={"own": scenario}, suites={}), axes={"cpus": ["few"]}) == ["own few"]
+    assert chosen(scenarios=["own"], axes={"xla": ["fast"]}) == ["own fast"]
+    assert chosen(scenarios=["*"], axes={"xla": ["on"]}) == ["step fit on", "step batch on", "own on"]
 
 
 def test_in_a_suite_it_is_set_in_each_part_and_selects_where_the_suite_compares_it() -> None:
+    assert chosen(suite="both") == ["step fit on", "step fit off", "step batch default"]
     assert chosen(suite="plain", axes={"tf32": ["off"]}) == ["step fit off", "own fast off", "own on off"]
     assert chosen(suite="both", axes={"xla": ["off"]}) == ["step fit off", "step batch off"]
 
@@ -69,15 +63,6 @@ def test_what_is_typed_stands_in_place_of_the_one_value_that_a_suite_gives() -> 
     assert chosen(catalog, suite="kept") == ["step fit keep"]
     assert chosen(catalog, suite="kept", axes={"malloc": ["default"]}) == ["step fit default"]
     assert chosen(catalog, suite="kept", axes={"malloc": ["*"]}) == ["step fit keep", "step fit default"]
-
-
-def test_what_only_some_parts_of_a_suite_ask_for_is_as_it_comes_in_the_others() -> None:
-    assert chosen(suite="both") == ["step fit on", "step fit off", "step batch default"]
-
-
-def test_an_axis_of_a_scenarios_own_is_selected_as_before() -> None:
-    assert chosen(scenarios=["own"], axes={"xla": ["fast"]}) == ["own fast"]
-    assert chosen(scenarios=["*"], axes={"xla": ["on"]}) == ["step fit on", "step batch on", "own on"]
 
 
 def test_a_default_in_the_header_holds_until_something_is_typed() -> None:

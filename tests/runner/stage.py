@@ -93,8 +93,6 @@ class Backstage:
 
 
 def interrupted_at(number: int) -> Backstage:
-    """A backend whose launches go well until one of them is interrupted."""
-
     def answer(count: int, _: Job) -> Outcome:
         if count == number:
             raise KeyboardInterrupt
@@ -104,8 +102,6 @@ def interrupted_at(number: int) -> Backstage:
 
 
 class Shelf:
-    """Keeps launches in memory, as a run's folder does in files."""
-
     def __init__(self) -> None:
         self.launches: list[Launch] = []
 
@@ -157,7 +153,6 @@ def staged(
     watch: Watch | None = None,
     pairs: Pairs | None = None,
 ) -> RunExecutor:
-    """A walk over the plan."""
     clock = backend.clock if isinstance(backend, Backstage) else Clock()
     walk = RunExecutor(planned, folder, backend, REQUIREMENTS, job, listener or Silent(), widths, watch)  # type: ignore[arg-type]
     return replace(walk, pairs=pairs or {}, clock=clock)
@@ -174,6 +169,5 @@ def walk(
 
 
 def last_attempt(launches: Iterable[Launch], group: Group, number: int) -> list[Launch]:
-    """The launches of the newest attempt at a round of a group."""
     attempts = [launch for launch in launches if (launch.group, launch.round) == (group.name, number)]
     return [launch for launch in attempts if launch.attempt == max(attempt.attempt for attempt in attempts)]

@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 
-import pytest
-
-from harness.model.launch import BESIDE_BUILDS, SHORT, Job, Launch, Outcome, Role, Sample, Status
+from harness.model.launch import BESIDE_BUILDS, SHORT, Launch, Outcome, Role, Sample, Status
 from harness.model.scenario import Cell
-from tests.runner.stage import Backstage, Shelf, interrupted_at, last_attempt, walk
+from tests.runner.stage import Backstage, Shelf, walk
 from tests.runs import plan
 
 
@@ -47,7 +45,7 @@ def test_a_first_launch_looks_closer_and_finds_the_size_of_samples() -> None:
     first: dict[object, bool] = {}
     for launch, job in zip(launches, backstage.jobs, strict=True):
         expected = first.setdefault(launch.cell, True)
-        assert job.thorough is expected
+        assert (job.thorough, job.profile_calls) == (expected, None)
         if launch.role is not Role.PILOT:
             assert job.sampling.calls_per_sample == (None if expected else 7)
         first[launch.cell] = False
@@ -64,32 +62,3 @@ def test_a_pilot_beside_builds_does_not_say_how_many_calls_make_a_sample() -> No
         if launch.round:
             calls[launch.cell].append(job.sampling.calls_per_sample)
     assert list(calls.values()) == [[None, 7]] * len(planned.cells)
-
-
-def test_a_cell_whose_first_launch_breaks_is_not_launched_again_and_the_others_run_on() -> None:
-    for status in (Status.FAILED, Status.TIMEOUT, Status.OOM, Status.NOT_AVAILABLE):
-
-        def answer(_: int, job: Job, status: Status = status) -> Outcome:
-            is_broken = job.cell.environment == "new" and job.cell.axes["mode"] == "1"
-            return Outcome(status if is_broken else Status.OK, samples=[Sample(1, 1)])
-
-        launches = walk(Shelf(), Backstage(answer), plan(rounds=4, groups=2))
-        assert [launch.status for launch in launches if launch.status is not Status.OK] == [status]
-        measured = [launch for launch in launches if launch.role is Role.MEASURE and launch.status is Status.OK]
-        assert len(measured) == 3 * 4
-
-
-def test_a_run_that_was_interrupted_goes_on() -> None:
-    planned = plan(rounds=2, groups=2)
-    for killed_at in range(1, 11):
-        shelf = Shelf()
-        with pytest.raises(KeyboardInterrupt):
-            walk(shelf, interrupted_at(killed_at), planned)
-        before = shelf.read_launches()
-        after = walk(shelf, Backstage(), planned, before)
-        assert after[: len(before)] == before
-        assert {entry.rpartition(" ")[2] for entry in of_pilot(after)} == {"old", "new"}
-        for group in planned.groups:
-            for number in (1, 2):
-                assert {launch.cell for launch in last_attempt(after, group, number)} == set(group.cells)
-        assert walk(shelf, Backstage(), planned, after) == after

@@ -36,20 +36,6 @@ def test_every_round_launches_every_cell_once_and_stores_each(folder: RunFolder)
         assert len(cells) == len(set(cells)) == 4
 
 
-def test_round_r_of_every_group_comes_before_the_next_round_of_any() -> None:
-    launches = walk(Shelf(), Backstage(), plan(rounds=3, groups=3))
-    rounds = [launch.round for launch in launches]
-    assert rounds == sorted(rounds)
-
-
-def test_the_pilot_sizes_the_samples_of_the_rounds() -> None:
-    backstage = Backstage()
-    launches = walk(Shelf(), backstage, plan(rounds=1))
-    assert [launch.role for launch in launches] == [Role.PILOT] * 2 + [Role.MEASURE] * 2
-    assert [job.sampling for job in backstage.jobs[:2]] == [LONG] * 2
-    assert [job.sampling.calls_per_sample for job in backstage.jobs[2:]] == [7, 7]
-
-
 BROKEN = [status for status in Status if status not in {Status.OK, Status.INTERRUPTED}]
 
 
@@ -133,13 +119,6 @@ def test_a_resumed_run_does_the_interrupted_round_again_whole_and_the_rest_once(
         assert walk(shelf, Backstage(), planned, after) == after
 
 
-def test_a_resumed_round_has_the_order_that_the_seed_gives_it() -> None:
-    uninterrupted = walk(Shelf(), Backstage(), plan(rounds=3))
-    resumed = walk(Shelf(), Backstage(), plan(rounds=3), uninterrupted[:3])
-    repeated = [launch.cell for launch in resumed if launch.round == 1 and launch.attempt == 1]
-    assert repeated == [launch.cell for launch in uninterrupted if launch.round == 1]
-
-
 def test_stderr_of_a_launch_that_went_well_is_not_kept() -> None:
     def answer(_: int, job: Job) -> Outcome:
         return Outcome(Status.OK if job.cell.environment == "old" else Status.FAILED, stderr="warnings")
@@ -187,13 +166,6 @@ def test_a_control_that_only_observes_says_so_once() -> None:
     assert len(launches) + silent.skipped == planned.all_launches
     # ... and a run that goes on finds the pilot complete
     assert staged(Shelf(), backstage, planned, silent).run(launches) == launches
-
-
-def test_which_of_the_two_comes_first_changes_from_round_to_round() -> None:
-    planned = with_control(plan(rounds=12))
-    launches = walk(Shelf(), Backstage(), planned)
-    roles = [launch.role for launch in launches if launch.round and launch.cell == planned.groups[0].cells[0]]
-    assert {roles[at] for at in range(0, len(roles), 2)} == {Role.MEASURE, Role.CONTROL}
 
 
 DISTURBED = {
@@ -260,7 +232,8 @@ def test_the_pilot_sets_how_long_all_launches_of_a_group_measure() -> None:
     pilots, rest = backstage.jobs[:4], backstage.jobs[4:]
     assert [job.sampling for job in pilots] == [LONG] * 4
     # it does not scatter, so more of it sharpens nothing
-    assert {(job.sampling.warmup_seconds, job.sampling.measure_seconds) for job in rest} == {(0.3, 0.25)}
+    samplings = {(at.warmup_seconds, at.measure_seconds, at.calls_per_sample) for at in (job.sampling for job in rest)}
+    assert samplings == {(0.3, 0.25, 5)}
 
 
 def test_a_group_that_is_precise_enough_gets_no_more_rounds_and_the_others_do() -> None:
@@ -279,8 +252,6 @@ def test_a_group_that_is_precise_enough_gets_no_more_rounds_and_the_others_do() 
 
 
 class Outside:
-    """Watches launches: when, and what the worker reported."""
-
     def __init__(self) -> None:
         self.around: list[str] = []
 

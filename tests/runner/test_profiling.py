@@ -39,13 +39,6 @@ def test_a_launch_that_fails_leaves_the_others_to_run(folder):
     assert [launch.status for launch in profiled(folder, backend)].count(Status.OK) == len(PLAN.cells) - 1
 
 
-def test_times_are_measured_without_a_profiler_and_the_pilot_looks_closer(folder):
-    backend = Backstage()
-    walk(folder, backend, plan(rounds=1))
-    assert [job.thorough for job in backend.jobs] == [True, True, False, False]
-    assert {job.profile_calls for job in backend.jobs} == {None}
-
-
 @pytest.mark.parametrize("sampling", [plan().sampling, Sampling()], ids=["a brief pilot", "a pilot of every cell"])
 def test_a_cell_that_ends_under_tensorflow_s_profiler_is_launched_again_without_it(folder, sampling):
     """A library may crash or hang in it, and the cell would run well."""

@@ -178,24 +178,6 @@ def test_a_budget_that_ended_long_ago_is_no_error() -> None:
         limit_to_budget(planned, launches, PAIRS)
 
 
-def test_estimates_tell_how_many_launches_follow() -> None:
-    for budget in (None, 170.0):
-        finished = Machine(MACHINES["fast"]).run(plan(budget, is_wish=True))
-        for after, estimate in enumerate(finished.listener.estimates):
-            assert estimate.launches == sum(launch.round > after for launch in finished.launches)
-    # a budget that does not hold them all is not expected to
-    finished = Machine(MACHINES["slow"]).run(plan(60.0, is_wish=False))
-    count = sum(launch.round > 0 for launch in finished.launches)
-    assert finished.listener.estimates[0].launches == pytest.approx(count, abs=2)
-
-
-def test_a_budget_that_holds_them_gives_all_groups_equally_many_rounds() -> None:
-    finished = Machine(MACHINES["fast"]).run(plan(170.0, is_wish=True))
-    assert [number for _, number in finished.order] == sorted(number for _, number in finished.order)
-    assert finished.rounds == [5, 5, 5]
-    assert finished.seconds <= 170.0
-
-
 def test_a_wish_that_does_not_hold_them_is_exceeded_and_groups_are_finished_one_at_a_time() -> None:
     finished = Machine(MACHINES["slow"], ONE_DEAR).run(plan(120.0, is_wish=True))
     # the first round tells what a round of each costs; the first group has the control, so the third is the cheapest
@@ -239,20 +221,19 @@ def test_of_a_group_that_the_budget_does_not_hold_the_first_comparisons_are_meas
 
 def test_a_budget_that_was_passed_is_spent_in_the_order_of_the_header_whatever_groups_cost() -> None:
     # a launch of the first group is 9.2 s, and of the others 2.3 s
-    for budget, first, second in [(120.0, 2, 0), (180.0, 4, 0), (200.0, 4, 3)]:
-        finished = Machine(MACHINES["slow"], {"0": 4.0}).run(plan(budget, is_wish=False))
-        one, two, _ = finished.plan.groups
-        assert {launch.cell for launch in finished.launches if launch.round} == {
-            *one.cells[:first],
-            *two.cells[:second],
-        }
-        assert finished.seconds <= 1.1 * budget
-
-
-def test_if_the_budget_does_not_hold_a_comparison_the_first_one_of_the_cheapest_group_is_measured() -> None:
-    finished = Machine(MACHINES["very slow"], {"0": 4.0, "1": 2.0}).run(plan(60.0, is_wish=False))
-    *_, third = finished.plan.groups
-    assert {launch.cell for launch in finished.launches if launch.round} == {*third.cells[:2]}
+    slow, very_slow = Machine(MACHINES["slow"], {"0": 4.0}), Machine(MACHINES["very slow"], {"0": 4.0, "1": 2.0})
+    for machine, budget, *counts in [
+        (slow, 120.0, 2, 0, 0),
+        (slow, 180.0, 4, 0, 0),
+        (slow, 200.0, 4, 3, 0),
+        (very_slow, 60.0, 0, 0, 2),  # it does not hold a comparison: the first one of the cheapest group
+    ]:
+        finished = machine.run(plan(budget, is_wish=False))
+        cells = [
+            cell for group, count in zip(finished.plan.groups, counts, strict=True) for cell in group.cells[:count]
+        ]
+        assert {launch.cell for launch in finished.launches if launch.round} == {*cells}
+        assert machine is very_slow or finished.seconds <= 1.1 * budget
 
 
 def test_an_interrupted_run_goes_on_as_if_it_had_not_been() -> None:

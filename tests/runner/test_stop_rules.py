@@ -43,18 +43,15 @@ def test_the_reason_is_stored_with_the_rounds() -> None:
         assert stops == {"step 0": Stop(reason, count)}
 
 
-def test_a_group_whose_cells_all_failed_has_no_numbers() -> None:
+def test_a_group_whose_cells_all_failed_or_only_observe_ends_after_its_pilot() -> None:
     planned = plan()
-    ledger = rounds(planned, 0, status=Status.FAILED)
-    assert find_stops(planned, ledger, lambda _: {}, interrupted=False) == {"step 0": Stop(StopReason.NO_NUMBERS, 0)}
-    assert open_groups(planned, ledger, 1, lambda _: {}) == frozenset()
-
-
-def test_widths_are_asked_for_only_where_there_is_a_precision() -> None:
-    def never(_: object) -> dict[str, float]:
-        raise AssertionError
-
-    assert open_groups(plan(), rounds(plan(), 1), 2, never) == {"step 0"}
+    for reason, changes in {
+        StopReason.NO_NUMBERS: {"status": Status.FAILED},
+        StopReason.OBSERVED: {"samples": [], "observations": {"traces": 3}},
+    }.items():
+        ledger = rounds(planned, 0, **changes)
+        assert find_stops(planned, ledger, lambda _: {}, interrupted=False) == {"step 0": Stop(reason, 0)}
+        assert open_groups(planned, ledger, 1, lambda _: {}) == frozenset()
 
 
 def test_a_precision_of_two_percent_is_a_ratio_known_to_two_percent() -> None:
@@ -67,13 +64,6 @@ def test_a_group_of_claims_ends_when_it_tells_what_it_can_unless_a_precision_is_
     for precision, width, is_open in [(None, 1.0, False), (None, 1.01, True), (0.02, 1.0, True)]:
         planned = replace(plan(rounds=100), claims=["T#1"], precision=precision)
         assert bool(open_groups(planned, rounds(planned, 3), 4, lambda _, width=width: {"step 0": width})) is is_open
-
-
-def test_a_group_whose_cells_only_observe_ends_after_its_pilot() -> None:
-    planned = plan()
-    ledger = rounds(planned, 0, samples=[], observations={"traces": 3})
-    assert find_stops(planned, ledger, lambda _: {}, interrupted=False) == {"step 0": Stop(StopReason.OBSERVED, 0)}
-    assert open_groups(planned, ledger, 1, lambda _: {}) == frozenset()
 
 
 def test_a_group_that_ended_stays_so_though_what_others_measure_widens_its_intervals() -> None:

@@ -2,13 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from harness.model.environment import Requirement
 from harness.model.launch import (
     BESIDE_STARTS,
     Interleave,
@@ -24,7 +22,7 @@ from harness.model.launch import (
 from harness.model.run import Plan
 from harness.runner.executor import RunExecutor
 from tests import runs
-from tests.runner.stage import Answered, Backstage, Shelf, interrupted_at, job, last_attempt, staged, walk
+from tests.runner.stage import Backstage, Shelf, interrupted_at, job, last_attempt, staged, walk
 
 TURNS = 8
 
@@ -65,8 +63,9 @@ def beside(walk_: RunExecutor, *starts: int) -> RunExecutor:
 
 
 def test_launches_start_at_the_same_time_and_are_moved_before_they_warm_up() -> None:
-    stage = Backstage()
+    stage = Backstage(cost=lambda _: 2.0, turn=0.05)
     launches = beside(staged(Shelf(), stage, replace(plan(rounds=1), piloted=False)), 3, 2).run([])
+    assert [launch.seconds for launch in launches] == pytest.approx([stage.clock.now / 3] * 3)
     words = [word for _, word in stage.words]
     start = ["start on 3", "start on 2", "", "move to 3", "start on 2", "", "move to 3", ""]
     assert words == [*start, *["move to 3", "measure"] * 3, *["turn"] * 3 * TURNS, *["alone 2"] * 3, *["end"] * 3]
@@ -76,7 +75,6 @@ def test_launches_start_at_the_same_time_and_are_moved_before_they_warm_up() -> 
 
 
 def in_two_environments() -> Plan:
-    """A round of a group of two cells in each of two environments."""
     planned = plan(rounds=1)
     (group,) = planned.groups
     cells = [replace(cell, axes={"mode": mode}) for cell in group.cells for mode in ("graph", "eager")]
@@ -129,7 +127,7 @@ def test_a_launch_that_breaks_off_while_others_start_loses_only_itself() -> None
     assert Counter(word for _, word in stage.words)["measure"] == 2
 
 
-def test_a_launch_that_takes_no_turns_is_measured_alone_all_the_same() -> None:
+def test_one_launch_may_fix_its_calls_and_is_measured_alone_while_the_others_take_turns() -> None:
     planned = plan(rounds=1)
     fixed = planned.groups[0].cells[1]
 
@@ -138,45 +136,11 @@ def test_a_launch_that_takes_no_turns_is_measured_alone_all_the_same() -> None:
         return Outcome(Status.OK, samples=[one], calls_per_sample=None if job.cell == fixed else 7)
 
     stage = Backstage(answer)
-    beside(staged(Shelf(), stage, planned), 3, 2, 1).run([])
+    launches = of_round(beside(staged(Shelf(), stage, planned), 3, 2, 1).run([]), 1)
+    assert {launch.cell == fixed: len(launch.places) for launch in launches} == {True: 0, False: TURNS}
     at = max(at for at, word in enumerate(stage.words) if word == (fixed, "measure"))
     assert stage.words[at - 1] == (fixed, "move to 3")
     assert all(word != "" and not word.startswith("start") for _, word in stage.words[at:])
-
-
-class SlowStart(Backstage):
-    """Launches that take two seconds to start, and nothing after that."""
-
-    @contextmanager
-    def hold(self, requirement: Requirement, job: Job) -> Iterator[Answered]:
-        clock = self.clock
-
-        class Starting(Answered):
-            ready = math.inf
-
-            def start(self) -> None:
-                self.ready = clock.now + 2.0
-
-            def resume(self, word: str = "") -> bool:
-                if not word:
-                    clock.now = max(clock.now, min(self.ready, clock.now + 2.0))
-                return super().resume(word)
-
-        with super().hold(requirement, job) as held:
-            yield Starting(held.job, held.answer, held.words)
-
-
-def test_with_more_cores_a_round_starts_sooner_and_its_launches_seconds_add_up_to_its_own() -> None:
-    planned = plan(rounds=1)
-    (group,) = planned.groups
-    more = [replace(group.cells[1], axes={"mode": str(number)}) for number in range(3)]
-    planned = replace(planned, piloted=False, groups=[replace(group, cells=[group.cells[0], *more])])
-    for cpus, seconds in {1: 10.0, 2: 6.0, 4: 4.0, 8: 2.0}.items():
-        stage = SlowStart()
-        launches = beside(staged(Shelf(), stage, planned), *range(cpus)).run([])
-        assert len(launches) == 5
-        assert sum(launch.seconds for launch in launches) == pytest.approx(stage.clock.now) == seconds
-        assert [launch.seconds for launch in launches] == pytest.approx([seconds / 5] * 5)
 
 
 def test_each_sample_has_its_place_in_its_turn() -> None:
@@ -185,12 +149,6 @@ def test_each_sample_has_its_place_in_its_turn() -> None:
     for places in zip(*(launch.places for launch in launches), strict=True):
         assert sorted(places) == [0, 1, 2]
     assert Counter(launches[0].places) == {0: 2, 1: 2, 2: 2}
-
-
-def test_only_the_rounds_take_turns() -> None:
-    stage = Backstage()
-    walk(Shelf(), stage, plan())
-    assert [bool(job.sampling.turns) for job in stage.jobs] == [False] * (len(stage.jobs) - 6) + [True] * 6
 
 
 def test_a_group_of_one_cell_has_nobody_to_take_turns_with() -> None:
@@ -264,12 +222,13 @@ def test_a_group_that_memory_does_not_hold_is_split_in_blocks_with_the_reference
     assert walk(Shelf(), Backstage(held), planned, finished) == finished
 
 
-def test_a_disturbed_round_is_not_repeated() -> None:
+def test_a_disturbed_round_is_repeated_unless_its_launches_took_turns() -> None:
     busy = {"steady_seconds": 1.0, "steady_cpu_seconds": 0.5, "steady_own_cpus": 1.0}
-    busy |= {"steady_own_cpus_busy_seconds": 1.0, "steady_pieces": 8.0}
-    stage = Backstage(lambda _, __: Outcome(Status.OK, samples=[Sample(1.0, 100)], resources=busy))
-    launches = walk(Shelf(), stage, plan(rounds=5))
-    assert {launch.attempt for launch in launches} == {0}
+    busy |= {"steady_own_cpus_busy_seconds": 1.0}
+    for steps, pieces, attempts in [(100, {"steady_pieces": 8.0}, {0}), (1, {}, {0, 1})]:
+        outcome = Outcome(Status.OK, samples=[Sample(1.0, steps)], resources=busy | pieces)
+        launches = walk(Shelf(), Backstage(lambda _, __, outcome=outcome: outcome), plan(rounds=2))
+        assert {launch.attempt for launch in of_round(launches, 1)} == attempts
 
 
 def test_launches_whose_scenario_fixes_its_calls_follow_one_another() -> None:
@@ -279,26 +238,6 @@ def test_launches_whose_scenario_fixes_its_calls_follow_one_another() -> None:
     assert [len(of_round(launches, number)) for number in (1, 2)] == [3, 3], "one block, however little memory there is"
     assert not any(launch.places for launch in launches)
     assert {launch.block for launch in launches} == {0}, "the control is compared with its like"
-
-
-def test_of_launches_that_take_no_turns_a_disturbed_round_is_repeated() -> None:
-    busy = {"steady_seconds": 1.0, "steady_cpu_seconds": 0.5, "steady_own_cpus": 1.0}
-    busy |= {"steady_own_cpus_busy_seconds": 1.0}
-    stage = Backstage(lambda _, __: Outcome(Status.OK, samples=[Sample(1.0, 1)], resources=busy))
-    launches = walk(Shelf(), stage, plan(rounds=2))
-    assert {launch.attempt for launch in of_round(launches, 1)} == {0, 1}
-
-
-def test_one_launch_may_fix_its_calls_while_the_others_take_turns() -> None:
-    planned = plan(rounds=1)
-    fixed = planned.groups[0].cells[1]
-
-    def answer(_: int, job: Job) -> Outcome:
-        one = Sample(1.0, 1 if job.cell == fixed else 100)
-        return Outcome(Status.OK, samples=[one], calls_per_sample=None if job.cell == fixed else 7)
-
-    launches = of_round(walk(Shelf(), Backstage(answer), planned), 1)
-    assert {launch.cell == fixed: len(launch.places) for launch in launches} == {True: 0, False: TURNS}
 
 
 def test_for_percentiles_launches_take_no_turns_and_a_sample_is_a_step() -> None:

@@ -52,8 +52,6 @@ def interpreter():
 
 
 class Launch:
-    """The results of a worker: its exit status, its events, and its standard error."""
-
     def __init__(self, status, events, stderr=""):
         self.status, self.events, self.stderr = status, events, stderr
 
@@ -101,7 +99,6 @@ def run_worker(folder, source, python=sys.executable, words="", **changes):
 
 @pytest.fixture
 def launch(tmp_path):
-    """Return a function that runs a job in a worker process."""
     return partial(run_worker, tmp_path)
 
 

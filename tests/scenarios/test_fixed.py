@@ -8,8 +8,6 @@ SHAPES = [(40, 30, 128), (128,), (128, 64), (64,), (64, 1), (1,)]  # of the smal
 
 
 class Model:
-    """A dense layer over the mean of a sequence, with a sigmoid."""
-
     def __init__(self, channels, activation=np.tanh):
         self.weights = [np.ones((channels, 8), "float32"), np.zeros(8), np.ones((8, 1)), np.zeros(1)]
         self.activation = activation
@@ -34,12 +32,6 @@ def test_the_same_model_gives_the_same_outputs_whatever_it_was_trained_to():
     np.random.seed(6)
     assert fixed_outputs(trained, (32, 140, 30), "float32") == first
     assert all(type(value) is float for value in first)
-
-
-def test_another_model_gives_others():
-    ours = fixed_outputs(Model(30), (32, 140, 30), "float32")
-    others = fixed_outputs(Model(30, activation=np.sin), (32, 140, 30), "float32")
-    assert np.max(np.abs(np.subtract(ours, others))) > 1e-2
 
 
 def test_rows_differ_and_no_output_is_saturated():

@@ -2,7 +2,6 @@
 
 from types import SimpleNamespace
 
-import function_behaviour
 import function_retracing
 import matmul_loop
 import numpy as np
@@ -24,13 +23,6 @@ def test_whatever_the_arguments_the_function_sums_them_to_the_same_numbers():
         assert len({np.shape(value) for value in values}) == (8 if argument in function_retracing.VECTORS else 1)
 
 
-def test_each_new_function_counts_its_traces_in_the_one_list():
-    tf = SimpleNamespace(function=lambda body: body, reduce_sum=np.sum)
-    traces = []
-    new = function_retracing.make_function_maker(tf, "number", traces)
-    assert (new()(3.0), new()(4.0), len(traces)) == (3.0, 4.0, 2)
-
-
 def test_the_option_to_relax_shapes_has_the_name_of_the_release():
     old, new = (
         lambda func=None, experimental_relax_shapes=False: None,
@@ -46,13 +38,3 @@ def test_a_nested_loop_does_the_work_of_a_flat_one(monkeypatch):
     flat, nested = (matmul_loop.make_compute(tf, structure)(ones, ones) for structure in ("flat", "nested"))
     assert np.array_equal(flat, nested)
     assert flat[0, 0] == 4 * 5**10  # 4, and ten times as much again and four times that
-
-
-def test_prints_are_counted_and_not_shown(capsys):
-    assert function_behaviour.count_prints(lambda: print("Doubling!"), calls=3) == 3
-    assert capsys.readouterr().out == ""
-
-
-def test_traces_are_counted_after_each_call():
-    seen = []
-    assert function_behaviour.count_traces(lambda x: x in seen or seen.append(x), seen, [5, 6, 5, 7]) == [1, 2, 2, 3]

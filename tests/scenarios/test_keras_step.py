@@ -58,8 +58,6 @@ def test_where_keras_itself_says_that_it_trains_nothing_the_cell_is_not_availabl
 
 
 class Seen:
-    """A bench that keeps what it is told, in order."""
-
     def __init__(self):
         self.observations = {}
         self.values = {}
@@ -124,10 +122,5 @@ def test_what_cannot_be_told_is_none_and_one_line_says_why():
     assert (bench.values["outputs"], bench.values["steps_counted"]) == (None, None)
     why = "NotImplementedError: numpy() is only available when eager execution is enabled."
     assert (bench.observations["outputs"], bench.observations["optimizer's counter"]) == (why, why)
-
-
-def test_different_reasons_are_all_told():
-    bench = reported(eager_only, eager_only, "no number", lambda: [0.5])
-    assert bench.observations["optimizer's counter"].endswith(
-        "is enabled.; AttributeError: 'str' object has no attribute 'numpy'"
-    )
+    reasons = reported(eager_only, eager_only, "no number", lambda: [0.5]).observations["optimizer's counter"]
+    assert reasons == f"{why}; AttributeError: 'str' object has no attribute 'numpy'"

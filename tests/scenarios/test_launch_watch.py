@@ -42,11 +42,6 @@ def test_the_memory_is_reported_once_before_the_time_limit():
     assert all(seconds >= 0 and held > 0 for seconds, held in reports[0])
 
 
-def test_a_script_that_ends_is_not_watched_any_more():
-    with LaunchWatch(None):
-        pass
-
-
 def test_a_timed_sleep_is_no_endless_wait(tmp_path, monkeypatch: pytest.MonkeyPatch):
     thread = tmp_path / str(os.getpid())
     thread.mkdir()

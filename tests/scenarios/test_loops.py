@@ -1,10 +1,10 @@
 """The recorder of training loops, on stand-ins for what the releases of Keras have."""
 
 import sys
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pytest
-from kit.loops import Recorder, engines, kind, training_loops
+from kit.loops import training_loops
 
 ENGINE = "oldkeras.engine"
 
@@ -24,17 +24,7 @@ def module(monkeypatch):
     return make
 
 
-class Loop:
-    pass
-
-
-def compiled(name, package):
-    """An object whose class has that name and module."""
-    return type(name, (), {"__module__": package})()
-
-
 def model_of(module, **methods):
-    """A model of a class `Model` in the engine's `training`."""
     plain = {"train_on_batch": lambda self: None, "train_function": None}
     model_class = type("Model", (), {**plain, **methods})
     module("training", Model=model_class)
@@ -71,32 +61,22 @@ def test_the_first_call_and_a_later_one_are_apart_and_repeats_are_told_once(modu
     )
 
 
-def test_the_loop_that_a_model_selects_is_named_by_its_class(module):
-    Loop.__module__ = f"{ENGINE}.training_v2"
-    model = model_of(module, _select_training_loop=lambda self, inputs: Loop())
-    assert training_loops(lambda: (model, lambda: model._select_training_loop([])))[1] == "training_v2.Loop"
-
-
-def test_the_model_s_training_function_comes_last_by_its_class(module):
-    package = "tensorflow.python.keras.backend"
-    model = model_of(module)
-
-    def step():
-        model.train_function = compiled("GraphExecutionFunction", package)
-
-    assert training_loops(lambda: (model, step)) == ("backend.GraphExecutionFunction",) * 2
-
-
 def test_what_else_is_known_is_named_and_what_is_not_is_said(module):
     arrays = module("training_arrays_v1", fit_loop=lambda model: None)
-    model = model_of(module, make_train_function=lambda self, force: None)
+    loop = type("Loop", (), {"__module__": f"{ENGINE}.training_v2"})
+    compiled = type("GraphExecutionFunction", (), {"__module__": "tensorflow.python.keras.backend"})
+    methods = {"_select_training_loop": lambda self, inputs: loop(), "make_train_function": lambda self, force: None}
+    model = model_of(module, **methods)
     steps = {
+        "training_v2.Loop": lambda: model._select_training_loop([]),
         "training_arrays_v1.fit_loop": lambda: arrays.fit_loop(model),
         "training.Model.make_train_function": lambda: model.make_train_function(False),
         "nothing that is known": lambda: None,
     }
     for name, step in steps.items():
         assert training_loops(lambda step=step: (model, step)) == (name, name)
+    train = lambda: vars(model).update(train_function=compiled())  # noqa: E731
+    assert training_loops(lambda: (model, train)) == ("backend.GraphExecutionFunction",) * 2
 
 
 def test_everything_is_as_before_afterwards_even_when_the_step_raises(module):
@@ -108,32 +88,3 @@ def test_everything_is_as_before_afterwards_even_when_the_step_raises(module):
         training_loops(lambda: (model, lambda: arrays.fit_loop(model)))
     assert arrays.fit_loop is before
     assert vars(type(model))["make_train_function"] is method
-
-
-def test_what_stands_in_for_a_function_passes_everything_on(module):
-    arrays = module("training_arrays", fit_loop=lambda *args, **kwargs: (args, kwargs))
-    model = model_of(module)
-    with Recorder(type(model)) as recorder:
-        assert arrays.fit_loop(1, two=3) == ((1,), {"two": 3})
-    assert recorder.take() == ["training_arrays.fit_loop"]
-    assert recorder.take() == []
-
-
-def test_the_engine_is_that_of_the_model_s_own_class():
-    """From 2.6 on `tensorflow.python.keras` is still there, and nothing goes through it."""
-    base = type("Trainer", (), {"__module__": "keras.src.backend.tensorflow.trainer", "train_on_batch": None})
-    model = type("Functional", (base,), {"__module__": "keras.src.models.functional"})
-    assert engines(model) == ["keras.src.backend.tensorflow"]
-
-
-def test_a_plain_training_function_says_whether_it_is_built_around_a_compiled_one():
-    inner = SimpleNamespace(get_concrete_function=None)
-    within = type("Function", (), {"__module__": "tensorflow.python.eager.def_function", "get_concrete_function": 0})()
-
-    def around(function):
-        return lambda: function
-
-    assert kind(around(within)) == "a function around def_function.Function"
-    assert kind(around(inner)) == "a function around types.SimpleNamespace"
-    assert kind(around(3)) == "a plain function"
-    assert kind(lambda: None) == "a plain function"

@@ -12,18 +12,12 @@ from kit.steps import Steps
 
 
 def steps_of(source, functions=(), **variables):
-    """How many steps a script takes, and its names afterwards."""
     tree, has_steps = marks.instrument(textwrap.dedent(source), "script.py", functions)
     steps = Steps(lambda result: None)
     names = {marks.CLOCK: steps, **variables}
     exec(compile(tree, "script.py", "exec"), names)
     assert has_steps == (bool(functions) or "harness: step" in source)
     return len(steps.samples), names
-
-
-def test_a_statement_below_a_mark_is_a_step_each_time_it_is_done():
-    assert steps_of("x = 1\n# harness: step\nx = x + 1\ny = x")[0] == 1
-    assert steps_of("for i in range(3):\n    x = i\n    # harness: step\n    y = x")[0] == 3
 
 
 def test_of_a_loop_each_pass_is_a_step_with_getting_its_item():
@@ -68,32 +62,19 @@ def test_a_pass_that_raises_is_no_step():
     assert raised.traceback[-1].lineno + 1 == 4
 
 
-def test_a_block_is_one_step_and_a_function_one_a_call():
-    assert steps_of("# harness: step\nif True:\n    x = 1\n    y = 2")[0] == 1
-    assert steps_of("# harness: step\ndef f():\n    return 1\nx = f() + f()")[0] == 2
-    source = """
-        import functools
-        # harness: step
-        @functools.lru_cache()
-        def f(x):
-            return x
-        f(1), f(2)
-        f.cache_clear()
-    """
-    assert steps_of(source)[0] == 2
-
-
-def test_several_statements_are_one_step_where_their_end_is_marked():
-    count, names = steps_of("# harness: step\nx = 1\nx += 1\n# harness: end\nx += 1")
-    assert (count, names["x"]) == (1, 3)
-
-
-def test_a_step_within_a_step_is_part_of_it():
-    assert steps_of("def f():\n    return 1\n# harness: step\nfor i in range(3):\n    f()", ["f"])[0] == 3
-
-
 #: The names of functions to time, how many steps that makes, and the script.
 TIMED = [
+    ([], 1, "x = 1\n# harness: step\nx = x + 1\ny = x"),
+    ([], 3, "for i in range(3):\n    x = i\n    # harness: step\n    y = x"),
+    ([], 1, "# harness: step\nif True:\n    x = 1\n    y = 2"),
+    ([], 1, "# harness: step\nx = 1\nx += 1\n# harness: end\nx += 1\nassert x == 3"),
+    ([], 2, "# harness: step\ndef f():\n    return 1\nx = f() + f()"),
+    (
+        [],
+        2,
+        "import functools as f\n# harness: step\n@f.lru_cache()\ndef g(x):\n    return x\ng(1), g(2)\ng.cache_clear()",
+    ),
+    (["f"], 3, "def f():\n    return 1\n# harness: step\nfor i in range(3):\n    f()"),  # a step within a step
     (["f"], 2, "def f():\n    return 1\nf(); f()"),
     (["C.f"], 2, "class C:\n    def f(self):\n        return self\n    def g(self):\n        pass\nC().f().f()"),
     (["g"], 2, "class C:\n    @staticmethod\n    def g():\n        return 7\nassert C.g() == C().g() == 7"),
@@ -104,7 +85,7 @@ TIMED = [
 ]
 
 
-def test_functions_are_timed_by_their_names():
+def test_what_is_below_a_mark_is_a_step_and_functions_are_timed_by_their_names():
     model = SimpleNamespace(predict=lambda x: x, fit=lambda: None)
     for functions, count, source in TIMED:
         assert steps_of(source, functions, model=model)[0] == count, source

@@ -131,12 +131,6 @@ def test_the_reason_is_in_tensorflows_own_words_and_stderr_has_them_too(monkeypa
     assert "gave no reason within 0.1 s" in placement.find_complaint(library)
 
 
-def test_an_operation_of_ours_shows_where_work_goes():
-    assert placement.probe(eager(CPU, GPU)) == "GPU:0"
-    assert placement.probe(eager(CPU, GPU, put=CPU)) == "CPU:0"
-    assert placement.probe(graph_mode(placed={"fed": CPU, "probe": GPU})) == "GPU:0"
-
-
 class EagerTensor:
     """As in TensorFlow 2: its operation raises."""
 
@@ -189,9 +183,6 @@ def test_where_tensorflow_leaves_a_gpu_out_it_is_asked_which_one(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow.python.client", client)
     monkeypatch.setattr(placement.driver, "gpus", lambda: [T4, A100])
     assert placement.gpus(eager(CPU, GPU), ["GPU:0"]) == [A100]
-
-
-def test_where_the_driver_tells_nothing_no_gpu_is_named(monkeypatch):
     monkeypatch.setattr(placement.driver, "gpus", list)
     monkeypatch.setattr(placement, "read_descriptions", list)
     assert placement.gpus(eager(CPU, GPU), ["GPU:0"]) == []
@@ -270,6 +261,7 @@ def test_what_a_step_returned_and_what_the_scenario_shows_tell_where_the_work_wa
 
 
 def test_where_the_work_shows_nothing_an_operation_of_ours_decides(bench):
+    assert placement.probe(graph_mode(placed={"fed": CPU, "probe": GPU})) == "GPU:0"
     bench_, _ = bench(eager(CPU, GPU, put=CPU))
     bench_.measure(lambda: 1.5)
     with pytest.raises(CpuFallback, match="the work was on CPU:0"):

@@ -44,11 +44,6 @@ def test_the_screen_has_no_control_characters_and_shows_itself(output: str):
     assert render_output(screen) == screen
 
 
-@given(st.lists(PLAIN.filter(bool), min_size=1, max_size=8))
-def test_of_a_line_that_is_written_again_and_again_the_last_state_is_shown(states: list[str]):
-    assert render_output("\r".join(states) + "\n") == states[-1] + "\n"
-
-
 NUMBERS = {
     "916us/step": (916e-6, "s"),
     "1ms/step": (1e-3, "s"),
@@ -77,16 +72,6 @@ def test_every_unit_is_converted_to_seconds(count: int, unit: str, space: str, a
     text = f"{count}{space}{unit}{after}"
     number, kind = read_number(text, 0, len(text))
     assert (number, kind) == (pytest.approx(count * SECONDS[unit]), "s")
-
-
-@given(st.text("0123456789.,+-eE nusmin/h\u00b5", max_size=20), st.integers(0, 20))
-def test_any_text_is_a_number_or_named_as_none(text: str, end: int):
-    try:
-        number, unit = read_number(text, 0, min(end, len(text)))
-    except NumberError:
-        return
-    assert isinstance(number, float)
-    assert unit in ("", "s")
 
 
 def test_the_unit_behind_a_group_is_read_and_units_of_one_number_are_mixed():

@@ -30,7 +30,6 @@ def scenario(bench):
 
 
 def profile(folder, source, **changes):
-    """Profile: the launch, and the documents that it left by part."""
     launched = run_worker(folder, source, profile={"calls": 10}, **changes)
     documents = [json.loads(path.read_text()) for path in sorted((folder / "artifacts").glob("*.json"))]
     return launched, {document["part"]: document for document in documents}
@@ -50,6 +49,9 @@ def calls(document):
 def test_the_first_call_and_later_ones_are_profiled_apart(profiled):
     launched, documents, _ = profiled
     assert launched.end["status"] == "ok", launched.stderr
+    assert launched.samples == []
+    # those profiled, as many timed and as many sampled, and three before these
+    assert launched.observed("steps") == 4 * (3 * 10 + 3)
     assert set(documents) == {"first call", "steady"}
     assert calls(documents["first call"])["build"] == 1
     assert "slow" not in calls(documents["first call"])
@@ -78,13 +80,6 @@ def test_what_is_measured_otherwise_is_profiled_as_well(tmp_path):
         assert set(documents) == parts
         assert calls(documents["first call"])["slow"] == 1
         assert (launched.samples, launched.of("memory")) == ([], [])
-
-
-def test_a_profile_is_no_measurement(profiled):
-    launched, *_ = profiled
-    assert launched.samples == []
-    # those profiled, as many timed and as many sampled, and three before these
-    assert launched.observed("steps") == 4 * (3 * 10 + 3)
 
 
 def test_the_raw_profiles_are_left_as_pstats_has_them(profiled):

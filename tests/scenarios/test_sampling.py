@@ -1,6 +1,5 @@
 """The timed loops, by a clock that moves only when a step does."""
 
-import gc
 import math
 import sys
 from contextlib import contextmanager, nullcontext
@@ -89,53 +88,28 @@ def test_the_first_slow_calls_do_not_set_the_size_of_a_sample():
     assert max(lengths(measurement)) < 0.1
 
 
-def test_what_was_left_before_is_not_collected_while_steps_are_timed():
-    collections = []
-
-    def note(when, info):
-        if when == "stop" and info["generation"] == 2:
-            collections.append(work.calls)
-
-    work = Work(0.01)
-    gc.callbacks.append(note)
-    try:
-        work.run(TimeBounded(0.5, 1.0, 0.05))
-    finally:
-        gc.callbacks.remove(note)
-    assert collections == [0]
-
-
-def test_a_step_that_is_slow_for_ever_is_not_warmed_up_for_ever():
-    work = Work(8.0, 3.0, 1.0, 0.3, 0.1)
-    work.run(TimeBounded(0.5, 1.0, 0.05))
-    assert work.phases["warm up"] == 1
+def test_how_many_calls_of_a_slow_step_warm_it_up():
+    """One that is slow for ever; one without and with a known number of calls; and a fixed number."""
+    for seconds, sampling, calls in [
+        ((8.0, 3.0, 1.0, 0.3, 0.1), TimeBounded(0.5, 1.0, 0.05), 1),
+        ((0.3,), TimeBounded(0.1, 1.0, 0.05), 2),
+        ((0.3,), TimeBounded(0.1, 1.0, 0.05, calls_per_sample=1), 1),
+        ((0.5, 0.001), TimeBounded(0.0, 0.1, 0.05, calls_per_sample=7), 7),
+    ]:
+        work = Work(*seconds)
+        measurement = work.run(sampling)
+        assert work.phases["warm up"] == calls
+    assert measurement.calls == 7
+    assert lengths(measurement)[0] == pytest.approx(0.007)
 
 
-def test_a_slow_step_that_is_known_to_be_slow_is_warmed_up_by_one_call():
-    for calls, expected in {None: 2, 1: 1}.items():
-        work = Work(0.3)
-        work.run(TimeBounded(0.1, 1.0, 0.05, calls_per_sample=calls))
-        assert work.phases["warm up"] == expected
-
-
-def test_sampling_goes_on_until_the_time_is_measured():
-    measurement = Work(0.005).run(TimeBounded(0.5, 1.0, 0.05))
-    assert 1.0 <= sum(lengths(measurement)) < 1.0 + lengths(measurement)[-1] + 1e-9
-
-
-def test_the_calls_before_the_measurement_are_counted_and_warm_up_lasts():
+def test_the_calls_before_the_measurement_are_counted_and_sampling_goes_on_until_the_time_is_measured():
     work = Work(0.005)
     measurement = work.run(TimeBounded(0.5, 1.0, 0.05))
     assert work.phases["warm up"] >= 100
     assert (measurement.made, measurement.warm) == (work.calls, work.phases["warm up"])
     assert work.phases["steady state"] == measurement.calls * len(lengths(measurement))
-
-
-def test_a_size_that_the_job_fixes_is_kept():
-    work = Work(0.5, 0.001)
-    measurement = work.run(TimeBounded(0.0, 0.1, 0.05, calls_per_sample=7))
-    assert (measurement.calls, work.phases["warm up"]) == (7, 7)
-    assert lengths(measurement)[0] == pytest.approx(0.007)
+    assert 1.0 <= sum(lengths(measurement)) < 1.0 + lengths(measurement)[-1] + 1e-9
 
 
 def test_a_slow_step_still_gives_the_fewest_samples_and_a_very_slow_one_ends_sooner():
@@ -219,12 +193,14 @@ def test_a_call_is_slow_by_its_median_over_the_turns():
     assert count_slow_calls([[1.2, 1.04], *leads[1:], [1.2, 1.04], [1.2, 1.04]], [1.0] * 7) == 2
 
 
-def test_garbage_is_collected_before_the_first_turn_and_at_no_other(monkeypatch):
+def test_garbage_is_collected_before_steps_are_timed_and_at_no_other_time(monkeypatch):
     collected = []
     monkeypatch.setattr(kit_sampling.gc, "collect", lambda: collected.append(work.calls))
-    work = Work(0.005, words=[TURN, TURN, 2, END])
-    work.run(TURNS)
-    assert collected == [0, work.phases["warm up"]]
+    for sampling, collects_warm in {TURNS: True, TimeBounded(0.5, 1.0, 0.05): False}.items():
+        collected.clear()
+        work = Work(0.005, words=[TURN, TURN, 2, END])
+        work.run(sampling)
+        assert collected == [0, work.phases["warm up"]][: 1 + collects_warm]
 
 
 def remembered(work, calls):
@@ -254,8 +230,6 @@ def test_before_each_point_of_memory_garbage_is_collected_and_nothing_is_watched
 
 
 class Frames(Work):
-    """A step that keeps the names of the functions it stands on."""
-
     def step(self):
         super().step()
         self.names, frame = [], sys._getframe()
@@ -279,8 +253,6 @@ def test_under_a_step_there_is_the_loop_and_nothing_else():
 
 
 class Tensor:
-    """A result whose way to the host takes a second."""
-
     def __init__(self, work):
         self.work = work
 

@@ -22,14 +22,11 @@ def scenario(bench):
 
 @pytest.fixture
 def script(launch, tmp_path):
-    """Return a function that runs a plain script in a worker process."""
     return lambda source, **options: launch(GIVEN.format(folder=str(tmp_path), source=source, options=options))
 
 
 @pytest.fixture
 def failing(perform, tmp_path, monkeypatch, capfd):
-    """Return a function that runs a failing script in this process."""
-
     def run(source, **options):
         error = io.StringIO()
         with monkeypatch.context() as patch, capfd.disabled():
@@ -172,16 +169,6 @@ def test_what_is_no_number_or_no_ratio_is_told(snapshot):
     assert messages == snapshot
 
 
-def test_numbers_are_read_from_what_a_terminal_shows_and_from_a_log(script):
-    source = (
-        "import logging\nlogging.basicConfig(level=logging.INFO)\nlogging.info('load 2 ms')\n"
-        "for i in range(3): print('\\r%d/2 took %d ms' % (i, i), end='')"
-    )
-    launched = script(source, grep=[[r"took (\d+)", ["took"]], [r"load (\S+)", ["load"]]])
-    assert launched.observed("printed") == {"took": [0.002], "load": [0.002]}
-    assert launched.observed("output")["lines"] == ["2/2 took 2 ms"]
-
-
 def test_files_are_beside_a_script_with_the_name_of_its_scenario(script, tmp_path):
     (tmp_path / "mine.py").write_text("# the scenario")
     (tmp_path / "data").mkdir()
@@ -198,10 +185,16 @@ def test_files_are_beside_a_script_with_the_name_of_its_scenario(script, tmp_pat
     assert missing.endswith(" --with b.csv")
 
 
-def test_steps_are_the_samples_and_the_first_call_is_told_apart(script):
-    launched = script("def f(x):\n    return x\nfor i in range(5):\n    f(i)", functions=["f"])
-    assert [sample["steps"] for sample in launched.samples] == [1] * 4
+def test_steps_are_the_samples_and_numbers_are_read_from_what_a_terminal_shows_and_from_a_log(script):
+    source = (
+        "import logging\nlogging.basicConfig(level=logging.INFO)\nlogging.info('load 2 ms')\n"
+        "def show(i):\n    print('\\r%d/2 took %d ms' % (i, i), end='')\nfor i in range(3):\n    show(i)"
+    )
+    launched = script(source, functions=["show"], grep=[[r"took (\d+)", ["took"]], [r"load (\S+)", ["load"]]])
+    assert [sample["steps"] for sample in launched.samples] == [1] * 2
     assert phases(launched)["first call"] > 0
+    assert launched.observed("printed") == {"took": [0.002], "load": [0.002]}
+    assert launched.observed("output")["lines"] == ["2/2 took 2 ms"]
 
 
 def test_time_to_import_is_of_the_outermost_modules_of_some_packages(tmp_path, monkeypatch):

@@ -5,11 +5,11 @@ import os
 import subprocess
 import sys
 from functools import partial
-from time import process_time, time
+from time import process_time
 
 import pytest
 from kit import telemetry as kit_telemetry
-from kit.telemetry import Telemetry, between, cpu_ticks, waiting
+from kit.telemetry import Telemetry, between, waiting
 
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -48,10 +48,6 @@ def write(path, text):
         path.write_text(text)
 
 
-def test_busy_is_all_but_idle_and_waiting_and_guests_are_counted_once():
-    assert cpu_ticks(BEFORE.encode()) == {0: (133, 3), 1: (900, 0)}
-
-
 def test_what_happened_in_the_block_on_its_own_cpus_and_on_all(watched):
     resources = watched(BEFORE, AFTER)
     assert resources["steady_own_cpus"] == 1
@@ -84,11 +80,8 @@ ALWAYS = {"load_before", "steady_pieces", "steady_minor_faults"} | CLOCKS
 COUNTERS = [
     (None, None, set()),
     (BEFORE, None, set()),
-    ("", "", set()),
-    ("no such books\n", AFTER, set()),
     ("cpu0 1 2 three\n", AFTER, set()),
     ("cpu0 1 2 3 4\n", AFTER, set()),  # no steal: kernels of another age
-    ("cpux 1 2 3 4 5 6 7 8 9 10\n", AFTER, set()),
     ("cpu0 0 0 0 0 0 0 0 0 0 0\n", "cpu0 0 0 0 0 0 0 0 0 0 0\n", set()),  # kept by nobody
     (stat((1, 900, 0, 0, 100, 0, 0, 0, 0, 0, 0)), AFTER, ALL),  # its own CPU came later
     (AFTER, BEFORE, {"steady_own_cpus", "steady_all_cpus"}),  # books that go back
@@ -124,36 +117,20 @@ def test_where_nothing_was_measured_only_the_load_is_known(monkeypatch):
     assert Telemetry().resources() == {}
 
 
-def test_this_machine_s_own_books_are_kept():
-    with Telemetry() as here:
-        until = process_time() + 0.05
-        while process_time() < until:
-            pass
-    resources = here.resources()
-    assert set(resources) == ALWAYS | OWN | ALL | {"steady_waited_seconds"}
-    assert 0.05 <= resources["steady_cpu_seconds"] < 1.0
-    assert resources["steady_started"] < resources["steady_ended"] <= time()
-    assert 1 <= resources["steady_own_cpus"] <= resources["steady_all_cpus"]
-    assert resources["steady_own_cpus_busy_seconds"] <= resources["steady_all_cpus_busy_seconds"]
-
-
 def test_memory_that_is_touched_for_the_first_time_faults():
-    pages = 1000
+    pages, faults = 1000, []
     with mmap.mmap(-1, pages * mmap.PAGESIZE) as memory:
         memory.madvise(mmap.MADV_NOHUGEPAGE)
-        with Telemetry() as first:
-            for page in range(pages):
-                memory[page * mmap.PAGESIZE] = 1
-        with Telemetry() as second:
-            for page in range(pages):
-                memory[page * mmap.PAGESIZE] = 2
-    assert pages <= first.resources()["steady_minor_faults"] < 2 * pages
-    assert second.resources()["steady_minor_faults"] < pages / 2
+        for _ in range(2):
+            with Telemetry() as telemetry:
+                for page in range(pages):
+                    memory[page * mmap.PAGESIZE] = 1
+            faults.append(telemetry.resources()["steady_minor_faults"])
+    assert faults[1] < pages / 2 < pages <= faults[0] < 2 * pages
 
 
 @pytest.fixture
 def clocks(monkeypatch):
-    """The clocks of the telemetry, by name, which a test moves."""
     now = {"perf_counter": 100.0, "cpu": 10.0, "time": 1e9}
     for name in list(now):
         monkeypatch.setattr(kit_telemetry, name, partial(now.__getitem__, name))

@@ -41,16 +41,6 @@ def test_words_are_read_as_they_were_sent_and_half_a_word_is_the_end(sent, rest,
             words.next()
 
 
-@given(st.binary(max_size=300), st.lists(st.integers(1, 100), min_size=1))
-def test_whatever_is_sent_is_a_word_or_none_or_the_end(text, sizes):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kit_words.os, "read", make_reader(text, sizes))
-        words = Words(-1)
-        with pytest.raises((WordError, KeyboardInterrupt)):  # noqa: PT012, it may hold words before that
-            while True:
-                assert words.next() in (TURN, END) or text.startswith(b"alone ") or b"\nalone " in text
-
-
 UNKNOWN = ["", "stop", "turn 2", "end 1", "alone", "alone two", "alone -1", "alone 1 2", "alone 1000000000", "TURN"]
 
 

@@ -38,11 +38,6 @@ def write_folder(folder: Path, run: dict[str, Any], launch: dict[str, Any]) -> R
     return RunFolder.open(folder)
 
 
-def test_what_is_whole_is_read(tmp_path: Path) -> None:
-    folder = write_folder(tmp_path, run_json(), launch_json())
-    assert len(folder.read_launches(folder.read_run())) == 1
-
-
 def put(*path: Any, value: Any) -> Change:
     def change(document: dict[str, Any]) -> None:
         for part in path[:-1]:

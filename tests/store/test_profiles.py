@@ -41,10 +41,6 @@ def test_a_profile_is_read_with_its_functions_callers_and_stacks(tmp_path: Path)
     assert profile.stacks[0][1] == [0]
 
 
-def test_a_launch_without_profiles_has_none(tmp_path: Path) -> None:
-    assert RunFolder(tmp_path).read_profiles(launch()) == {}
-
-
 WRONG: dict[str, dict[str, Any]] = {
     "newer schema": {"schema": 9},
     "unknown part": {"part": "other"},
