@@ -56,7 +56,6 @@ class Installed:
         )
 
     def printed(self, *arguments: str, **environ: str) -> str:
-        """What a command that goes well prints on stdout."""
         process = self(*arguments, **environ)
         assert process.returncode == 0, process.stderr
         return process.stdout
@@ -92,7 +91,6 @@ def installed(programs: Path, tmp_path: Path) -> Installed:
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:
-    """A run's folder."""
     folder = RunFolder.create(tmp_path, "run")
     example = run()
     folder.write_run(example)

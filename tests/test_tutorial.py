@@ -35,7 +35,6 @@ def commands(page: str) -> list[str]:
 
 
 def flat(text: str) -> str:
-    """Return the text as one line, without the line breaks of a terminal or a page."""
     return " ".join(text.split())
 
 
@@ -59,7 +58,6 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return a copy of the project without local scenarios."""
     shutil.copy(ROOT / "docker-bake.hcl", tmp_path)
     shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
     shutil.copytree(ROOT / "images", tmp_path / "images")
@@ -68,7 +66,6 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:
-    """Return the folder of the run that the tutorial shows, under its original name."""
     with tarfile.open(EXAMPLES / "quick" / LAUNCHES) as archive:
         archive.extractall(tmp_path, filter="data")
         name = session.read(tmp_path).run.id
@@ -146,7 +143,6 @@ def test_the_sentences_of_the_tutorial_are_in_its_report() -> None:
 
 
 def texts() -> tuple[str, list[re.Pattern[str]]]:
-    """Return all texts of the sources as one, and a pattern for each text with values in it."""
     constants, patterns = [], []
     for path in sorted((ROOT / "harness").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):

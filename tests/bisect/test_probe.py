@@ -41,8 +41,6 @@ def scenario(bench, work):
 
 
 class Counter(session.Listener):
-    """Counts launches."""
-
     def __init__(self):
         self.launched = 0
 
@@ -52,7 +50,6 @@ class Counter(session.Listener):
 
 @pytest.fixture
 def make_request(harness, write_scenario, monkeypatch):
-    """Return what makes a request for a search, in launches as short as can be."""
     write_scenario("slower", SLOWER)
     monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
     monkeypatch.setenv("HARNESS_MACHINE_LOCK", str(harness.root / "lock"))

@@ -19,13 +19,11 @@ pytestmark = pytest.mark.browser
 
 @cache
 def seasonal() -> str:
-    """A hundred nights."""
     return history.render(*season(), 0.03)
 
 
 @cache
 def hostile() -> str:
-    """A history whose strings are scripts."""
     text = "</script><script>document.title = 'broken'</script>"
     of = series(key(text, text, call=text), noise(3))
     return history.render([judge_series(of)], entries(3), [Note("2026-08-02", text)], 0.03)
@@ -36,7 +34,6 @@ def lines(page: Page) -> Locator:
 
 
 def shown(page: Page) -> Locator:
-    """The dots of the runs that the chart shows."""
     return page.locator(".dots_marks path")
 
 
@@ -46,7 +43,6 @@ def flags(page: Page) -> Locator:
 
 
 def places(page: Page) -> list[float]:
-    """Return where the dots are, in pixels."""
     return shown(page).evaluate_all("dots => dots.map((dot) => dot.getBoundingClientRect().x)")
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import psutil
 import pytest
 
-from harness import session
 from harness.fleet import ray
 from harness.fleet.merge import merge
 from harness.fleet.parcel import Parcel
@@ -65,7 +64,7 @@ class Nodes:
     def data(self, name: str) -> Path:
         return self._folder / name / "data"
 
-    def add(self, name: str, slots: int = 1) -> None:
+    def add(self, name: str) -> None:
         folder = self._folder / name
         folder.mkdir(exist_ok=True)
         variables = {
@@ -76,7 +75,7 @@ class Nodes:
         for tries_left in (2, 1, 0):
             try:
                 self.nodes[name] = self._cluster.add_node(
-                    num_cpus=0, resources={"slot": slots}, env_vars={**self._environ, **variables}
+                    num_cpus=0, resources={"slot": 1}, env_vars={**self._environ, **variables}
                 )
                 return
             except Exception:  # Ray gives a node 30 seconds to start, which on a busy machine may be too few
@@ -92,7 +91,6 @@ class Nodes:
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    """Two nodes, `one` and `two`."""
     folder = tmp_path_factory.mktemp("cluster")
     environ = {
         "HARNESS_CACHE_DIR": str(folder / "cache"),
@@ -124,13 +122,11 @@ def start(
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether each cell of each group has a result in each round, once."""
     results = counts(folder)
     return len(results) == 3 * 2 * 4 and set(results.values()) == {1}
 
 
 def left(nodes: Nodes) -> list[psutil.Process]:
-    """Harnesses that still measure on the nodes, by their project's folder."""
     processes = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
@@ -202,23 +198,6 @@ def test_who_asked_may_be_killed_and_nothing_is_lost(
     assert not merged.left_out
     assert merged.unfinished
     assert merged.ended.results.launches
-
-
-@pytest.mark.campaign
-def test_a_node_that_cannot_measure_gets_no_other_shard(
-    start: Callable[..., "subprocess.Popen[str]"], nodes: Nodes, harness: Harness
-) -> None:
-    # two slots at once were never looked at there
-    nodes.add("wide", slots=2)
-    try:
-        process = start()
-        _, output = process.communicate(timeout=180)
-    finally:
-        nodes.kill("wide")
-    assert output.count("stopped on the node") == 1, output
-    assert process.returncode == 0, output
-    assert is_whole(harness.run)
-    assert {facts.machine.id for facts in session.read(harness.run).run.machines} <= {"one", "two"}
 
 
 def test_a_cluster_that_does_not_answer_is_a_sentence() -> None:

@@ -44,7 +44,6 @@ def is_whole(folder: Path, rounds: int = 3) -> bool:
 
 
 def find_shards(process: "subprocess.Popen[str]") -> list[psutil.Process]:
-    """The harnesses that measure a shard each."""
     family = set(psutil.Process(process.pid).children(recursive=True))
     # `process_iter` leaves out processes that end meanwhile: a scenario's processes are short
     return [
@@ -96,22 +95,6 @@ def test_shards_do_not_try_again_to_build_what_the_whole_run_could_not(harness: 
 
 
 @pytest.mark.slow
-def test_a_shard_that_is_killed_goes_on_and_each_launch_is_there_once(harness: Harness) -> None:
-    process = harness.start("matrix", *PLAN, *SHORT)
-    assert process.stderr
-    read_until(process.stderr, "round 1")
-    find_shards(process)[0].kill()
-    _, output = process.communicate(timeout=120)
-    assert "exit code 137 on slot " in output
-    assert process.returncode == 0, output
-    assert is_whole(harness.run)
-    # and for longer
-    resumed = harness("matrix", "--resume", str(harness.run), "--rounds", "4")
-    assert resumed.returncode == 0, resumed.stderr
-    assert is_whole(harness.run, 4)
-
-
-@pytest.mark.slow
 def test_an_interruption_ends_all_slots_and_what_is_missing_is_measured_later(harness: Harness) -> None:
     process = harness.start("matrix", *PLAN, *SHORT)
     assert process.stderr
@@ -126,18 +109,6 @@ def test_an_interruption_ends_all_slots_and_what_is_missing_is_measured_later(ha
     assert not is_whole(harness.run)
     with hold_machine():
         pass
-    resumed = harness("matrix", "--resume", str(harness.run))
-    assert resumed.returncode == 0, resumed.stderr
-    assert is_whole(harness.run)
-
-
-@pytest.mark.slow
-def test_a_run_whose_command_was_killed_is_resumed_at_once(harness: Harness) -> None:
-    process = harness.start("matrix", *PLAN, *SHORT, "--measure", "50ms")
-    assert process.stderr
-    read_until(process.stderr, "round 1")
-    with process:
-        process.kill()
     resumed = harness("matrix", "--resume", str(harness.run))
     assert resumed.returncode == 0, resumed.stderr
     assert is_whole(harness.run)

@@ -46,21 +46,18 @@ def alert(cause="a", *, confirmed="2026-11-20T04:00:00+00:00", body="It is slowe
 
 @pytest.fixture
 def github(tmp_path, monkeypatch):
-    """Return the repository that the nightly script changes."""
     repository = Repository(tmp_path / "repository.json")
     monkeypatch.setattr(script, "gh", repository.gh)
     return repository
 
 
 def list_issues(github):
-    """List the issues, as the nightly script does."""
     path = github._path.with_name("issues.json")
     path.write_text(github.gh("issue", "list", "--label", LABEL, "--state", "all", "--limit", "99", "--json", LISTED))
     return read_issues(path)
 
 
 def run_night(github, *alerts):
-    """List the issues, decide, and carry out the steps."""
     steps = plan_steps(alerts, list_issues(github))
     for step in steps:
         script.carry_out(json.loads(json.dumps(step.document)))
@@ -231,16 +228,6 @@ def test_the_issue_of_a_machine_is_closed_by_its_next_run(github):
     # it was overdue before it was closed: the same silence doesn't open it again
     assert run_night(github, silent) == [KEEP]
     assert run_night(github, replace(silent, confirmed="2026-12-09T04:00:00+00:00")) == [REOPEN]
-
-
-def test_an_issue_links_to_the_workflow_run_that_wrote_its_text(github, monkeypatch):
-    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
-    monkeypatch.setenv("GITHUB_REPOSITORY", "me/mine")
-    for number, body, kind in ((1, "First.", OPEN), (2, "First.", KEEP), (3, "Second.", EDIT)):
-        monkeypatch.setenv("GITHUB_RUN_ID", str(number))
-        assert run_night(github, alert(body=body)) == [kind]
-    (issue,) = github.issues
-    assert issue["body"].endswith("Second.\n\n[Workflow run](https://github.com/me/mine/actions/runs/3)")
 
 
 def test_a_change_that_is_accepted_or_muted_is_no_issue_until_the_day():

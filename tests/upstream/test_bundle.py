@@ -71,14 +71,12 @@ def make_files(results: Results, tracker: str = "tensorflow") -> dict[str, str]:
 
 
 def read_issue(results: Results, tracker: str = "tensorflow") -> dict[str, str]:
-    """The issue's fields by their titles."""
     parts = make_files(results, tracker)["issue.md"].split("### ")[1:]
     return {title: text.strip() for title, _, text in (part.partition("\n") for part in parts)}
 
 
 @pytest.fixture
 def measured(tmp_path: Path) -> Path:
-    """The folder of a run that measured two modes of one release."""
     folder = RunFolder.create(tmp_path / "results", "run")
     folder.write_run(make_run())
     for entry in rounds(TIMES):
@@ -162,7 +160,6 @@ def test_a_nightly_that_shows_it_too_or_not_is_named() -> None:
 
 
 def make_claim(environment: str = "tf2.0", worse: str = "eager", **changes: object) -> Claim:
-    """A claim that one mode takes twice as long as the other."""
     better = {"eager": "graph", "graph": "eager"}[worse]
     sides = [ClaimSide(environment, {"mode": mode}) for mode in (worse, better)]
     claim = Claim(parse("T#33487"), "it takes twice as long", *sides, ratio=(1.5, 2.5), when={"call": "fit"})
