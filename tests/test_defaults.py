@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from harness.backends.registry import CHOICES, ENTRIES
+from harness.backends.registry import CHOICES
 from harness.model import defaults
 from tests import schemas
 from tests.conftest import ROOT
@@ -206,18 +206,5 @@ def test_no_text_lists_the_backends_but_by_the_registry() -> None:
         for page, text in PAGES.items()
         for sentence in sentences(text)
         if "--backend" in sentence and listing.search(sentence)
-    ]
-    assert not problems
-
-
-def test_no_code_compares_the_name_of_a_backend() -> None:
-    names = {entry.name for entry in ENTRIES}
-    problems = [
-        f"{path}:{node.lineno}: {ast.unparse(node)}"
-        for path, tree in MODULES.items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Compare)
-        and re.search(r"backend|engine\b", ast.unparse(node))
-        and names & {constant.value for constant in ast.walk(node) if isinstance(constant, ast.Constant)}
     ]
     assert not problems

@@ -1,9 +1,7 @@
 """Texts and names keep to docs/dev/style.md: counts of flagged sentences fall, and never rise."""
 
-import ast
 import re
 from collections import Counter
-from pathlib import Path
 
 from tests import style
 
@@ -73,26 +71,6 @@ def test_a_rule_flags_the_habit_and_not_plain_english() -> None:
         assert [style.flagged(sentence) for sentence in style.sentences(text) if style.flagged(sentence)] == []
 
 
-def test_sentences_of_a_python_file() -> None:
-    text = '''"""Summary of the whole module."""
-#: First half of a comment,
-#: second half of it.
-A = f"The message shows {name} in full."  # a remark behind the code
-def f():
-    """Return nothing at all, ever."""
-    return "another message with words"
-'''
-    module = ast.parse(text)
-    assert style.docstrings(module) == ["Summary of the whole module.", "Return nothing at all, ever."]
-    assert style.strings(module) == ["The message shows X in full.", "another message with words"]
-    assert style.comments("# /// script\n# one two three four\n# ///\n\n# Five words are in here.\n") == [
-        "Five words are in here."
-    ]
-    assert style.comments(text) == [
-        "First half of a comment, second half of it. a remark behind the code",
-    ]
-
-
 def test_a_count_that_rises_is_a_problem() -> None:
     baseline = {"sentences": {"a.md": {"docs": 2}}, "summaries": {"a.py": 1}, "names": {"class Card": 1}}
     allowances = {"a.md": {"docs": 0}, "new.md": {"docs": 1}}
@@ -108,26 +86,3 @@ def test_a_count_that_rises_is_a_problem() -> None:
     assert len(messages({}, summaries=2)) == 1
     assert len(messages({}, times=2)) == 1
     assert len(messages({}, name="class Told")) == 1
-
-
-def test_names_of_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "telling.py"
-    path.write_text(
-        "class _Told:\n    def format_line(self, own, *, limit=0): ...\n"
-        "async def said(**told): _found = [each for each in told]\n"
-        "def test_again(): ran.found = known\n"
-    )
-    names = {f"{kind} {name}": bool(style.FORBIDDEN[kind].fullmatch(name)) for kind, name in style.names(path)}
-    assert names == {
-        "module telling": True,
-        "class Told": True,
-        "function format_line": False,
-        "function said": True,
-        "function test_again": False,
-    }
-    bindings = {(name, is_forbidden) for _, name, is_forbidden in style.bindings(path)}
-    assert bindings == {
-        *((name, False) for name in ("format_line", "self", "limit")),
-        *((name, True) for name in ("own", "said", "told", "_found", "each")),
-    }
-    assert {line for line, name, _ in style.bindings(path) if name == "own"} == {2}

@@ -1,7 +1,6 @@
 """The tutorial, the troubleshooting page and the glossary: commands are accepted, and screens and messages are real."""
 
 import ast
-import os
 import re
 import shlex
 import shutil
@@ -16,6 +15,7 @@ from typer.testing import CliRunner
 from bench.examples import EXAMPLES, LAUNCHES
 from harness import session
 from harness.cli import advice, app, display
+from tests.workflow import run_script
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -45,15 +45,7 @@ def is_shown(screen: str, printed: str) -> bool:
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "harness", *arguments],
-        cwd=folder,
-        env={**os.environ, "HARNESS_PROJECT": str(folder), "PYTHONPATH": str(ROOT), "COLUMNS": "80"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return run_script(sys.executable, "-m", "harness", *arguments, cwd=folder, HARNESS_PROJECT=folder, COLUMNS="80")
 
 
 @pytest.fixture

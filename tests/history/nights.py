@@ -97,10 +97,3 @@ def season(nights: int = 120) -> tuple[list[JudgedSeries], list[HistoryEntry], l
         Note("2026-11-02T09:00:00+00:00", "the machine moved to the other room <b>&amp;</b>"),
     ]
     return [judge_series(entry, decisions) for entry in all_series], entries(nights), notes
-
-
-def many(count: int = 3000, nights: int = 60) -> tuple[list[JudgedSeries], list[HistoryEntry], list[Note]]:
-    judged = [
-        judge_series(series(key(f"s{place % 50}", n=str(place)), noise(nights, seed=place))) for place in range(count)
-    ]
-    return judged, entries(nights), []

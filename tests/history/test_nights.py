@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bench.simulation.correlated import Course, false_suspicions, found_after, rates, shares
+from bench.simulation.correlated import Course, found_after, rates, shares
 from bench.simulation.nights import RULES, SOON, Kind, at_most, between, delays, false_alarms, nights, whole
 
 
@@ -28,14 +28,6 @@ def test_a_change_is_suspected_confirmed_and_has_one_issue(kind):
     simulated = whole(kind, 6, 0, cells=2)
     assert (simulated.changes, simulated.soon, simulated.confirmed, simulated.alarmed) == (1, 1, 1, 1)
     assert (simulated.false_suspicions, simulated.false_alarms) == (0, 0)
-
-
-@pytest.mark.slow
-def test_allowing_for_correlation_leaves_few_false_suspicions_of_correlated_nights():
-    before, now = (
-        false_suspicions(name, Course(0.03, 0.8), 7, range(6)) for name in ("harness without the factor", "harness")
-    )
-    assert now <= 1 < before
 
 
 def test_a_plain_step_of_independent_nights_is_found_in_its_first_nights():
