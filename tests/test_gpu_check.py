@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -18,13 +17,13 @@ from syrupy.assertion import SnapshotAssertion
 from bench.gpu_check import __main__ as check
 from bench.gpu_check.__main__ import FAILED, LEFT_OUT, PASSED, Outcome, run_steps, summary, write
 from bench.gpu_check.masking import Mask, here
-from bench.gpu_check.plan import Plan, Step, find_compiled, find_newest, find_refused
+from bench.gpu_check.plan import Plan, Step, find_compiled, find_newest
 from bench.gpu_check.recording import Replay
 from harness.machine.gpu import host
 from harness.model.gpu import Gpu, GpuHost
 from harness.store.folder import RunFolder
 from tests.conftest import ROOT
-from tests.stand_in.gpus import H100, T4, Machine
+from tests.stand_in.gpus import H100, Machine
 
 CARD = Gpu(0, "GPU-90", "NVIDIA H100", (9, 0), 80 * 2**30)
 HOST = GpuHost(cards=[CARD], driver="550.54.15")
@@ -80,29 +79,6 @@ def test_with_a_gpu_and_without_an_engine_the_other_checks_pass(stand_ins: Path,
         assert not any(name in text for text in files.values()), name
 
 
-@pytest.mark.slow
-def test_the_driver_is_tried_without_an_engine(stand_ins: Path, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    without, broken = ["--no-engine"], Machine(stand_ins, [T4], {"STAND_IN_CUINIT": "803"})
-    cases = {
-        "without containers": (
-            Machine(stand_ins, [T4]),
-            [*without, "--only", "facts,ways,images,physics,right,starts"],
-        ),
-        "no engine": (Machine(stand_ins, [T4]), ["--only", "ways"]),
-        "cuInit fails": (broken, [*without, "--only", "ways"]),
-    }
-    codes, summaries = [], {}
-    for case, (machine, arguments) in cases.items():
-        process = gpu_check(machine, tmp_path / case, *arguments)
-        codes.append(process.returncode)
-        (bundle,) = (tmp_path / case).iterdir()
-        summaries[case] = [
-            (name, re.sub(r"\d+ s\b", "N s", text)) for name, text in outcome_rows(bundle) if name != "facts"
-        ]
-    assert codes == [0, 1, 1]
-    assert summaries == snapshot
-
-
 def python(name: str, code: str, limit: float = 60.0, **fields: object) -> Step:
     return Step(name, (sys.executable, "-c", code), about=1, limit=limit, **fields)  # type: ignore[arg-type]
 
@@ -149,19 +125,6 @@ def test_what_does_not_fit_any_more_is_left_out_and_images_are_not_counted(
     monkeypatch.setattr(check, "BUDGET", 5.0)
     steps = [python("long", "pass"), python("images", "pass", counted=False)]
     assert [status for status, _ in outcomes_of(steps, tmp_path)] == [LEFT_OUT, PASSED]
-
-
-def test_after_ctrl_c_the_rest_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wait, interruptions = subprocess.Popen.wait, [KeyboardInterrupt]
-
-    def interrupt(process: "subprocess.Popen[bytes]", timeout: float | None = None) -> int:
-        if interruptions:
-            raise interruptions.pop()
-        return wait(process, timeout)
-
-    monkeypatch.setattr(subprocess.Popen, "wait", interrupt)
-    steps = [python("first", ENDLESS), python("second", "pass")]
-    assert outcomes_of(steps, tmp_path) == [(FAILED, "stopped by Ctrl-C"), (LEFT_OUT, "stopped by Ctrl-C")]
 
 
 def test_the_bundle_is_small_and_tells_of_no_person_and_no_machine(tmp_path: Path) -> None:
@@ -238,19 +201,6 @@ def test_what_is_planned_is_what_the_card_runs(tmp_path: Path) -> None:
     assert f" -e {lazy} " in commands["lazy"]
     assert " -a cuda_loading=lazy " in commands["lazy"]
     assert seconds(steps) < check.BUDGET
-
-
-def test_on_blackwell_it_runs_nvidias_tensorflow(tmp_path: Path) -> None:
-    blackwell = Gpu(0, "GPU-1", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
-    refused = find_refused([blackwell], GpuHost(cards=[blackwell], driver="580.65.06"))
-    steps = steps_on(blackwell, "580.65.06", tmp_path, refused=refused, has_tf32=True)
-    assert steps["images"].typed == "harness images build tf2.17-ngc tf2.21 --device gpu"
-    assert " -e tf2.17-ngc " in steps["products"].typed
-    assert steps["refused"].typed.startswith("harness matrix --gpus 0 -e tf2.21 --try-anyway ")
-    assert seconds(steps) < check.BUDGET
-    left_out = {name: step.left_out for name, step in steps.items() if step.left_out}
-    assert left_out.pop("quick") == "this GPU runs only one of its releases"
-    assert set(left_out) <= {"locked"}
 
 
 def test_without_an_engine_launches_are_in_a_local_environment(tmp_path: Path) -> None:

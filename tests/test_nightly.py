@@ -547,44 +547,10 @@ def test_the_key_of_the_cache_depends_on_what_is_measured_and_a_machine_with_ima
     assert images("key", REGISTRY="ghcr.io/me/")[0] == {}
 
 
-@pytest.mark.slow
-def test_an_issue_keeps_the_link_to_the_flame_graphs_until_its_change_is_confirmed_again(tmp_path, github):
-    first, second = ("Confirmed on 2026-11-20: both sides were measured again in the run run-1.", "In the run run-2.")
-    github.add(title="Slower", body=f"{first}\n\n[Workflow run](https://x/actions/runs/1)")
-    github.save()
-    for body, run_id in ((f"{first}\n\nMore.", "1"), (first.replace("run-1", "run-2"), "9"), (second, "9")):
-        issues = tmp_path / "issues.json"
-        issues.write_text(json.dumps(github.load().issues))
-        step = {"step": "edit", "number": 1, "title": "Slower", "body": body, "labels": [], "why": "Text differs."}
-        process = run_script(
-            NIGHTLY / "issues", issues, programs=tmp_path / "bin", text=json.dumps([step]), GITHUB_RUN_ID="9",
-            GITHUB_SERVER_URL="https://x", GITHUB_REPOSITORY="a/b", **ENVIRON,
-        )  # fmt: skip
-        process.check_returncode()
-        text = github.load().issues[0]["body"]
-        assert text.startswith(body)
-        assert text.endswith(f"/actions/runs/{run_id})")
-
-
 WORKFLOWS = {
     path.name: yaml.safe_load(path.read_text()) for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 }
 NIGHT_JOBS = WORKFLOWS["night.yml"]["jobs"]
-
-
-def test_every_step_is_a_script_of_the_repository():
-    jobs = [job for name, workflow in WORKFLOWS.items() if name != "ci.yml" for job in workflow["jobs"].values()]
-    jobs += [yaml.safe_load(path.read_text())["runs"] for path in (ROOT / ".github" / "actions").rglob("action.yml")]
-    scripts = {step["run"] for job in jobs for step in job.get("steps", []) if "run" in step}
-    assert len(scripts) > 10
-    for script in scripts:
-        if script.startswith(("make ", ".venv/")):
-            continue
-        words = script.replace('"', "").replace("$GITHUB_ACTION_PATH", ".github/actions/measure").split()
-        # `attempt` runs another one
-        names = [word.removeprefix(".harness/") for word in words]
-        for name in [names[0], *(name for name in names[1:] if name.startswith(".github/"))]:
-            assert os.access(ROOT / name, os.X_OK), script
 
 
 def test_every_job_has_the_scripts_of_the_called_workflow_itself():

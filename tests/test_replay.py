@@ -15,7 +15,7 @@ from bench.replay.rules import delay, distinct
 from harness.history import summary
 from harness.history.index import History
 from harness.model.errors import UsageError
-from harness.model.history import CellPoint, Decision, MeasuredSeries, Measurer, SeriesSoftware, Summary
+from harness.model.history import CellPoint, MeasuredSeries, Measurer, SeriesSoftware, Summary
 from harness.model.launch import Status
 from harness.model.run import Machine
 
@@ -213,23 +213,6 @@ def test_nightly_runs_that_measured_nothing_do_not_move_a_step(tmp_path: Path) -
     assert replay.steps == [(PLANTED, PLANTED.night - 4)]
     cells = rows(figures.page([replay]))["10 % over the last value times"]
     assert cells == ["1 of 1 (2 % to 100 %)", "0", "0", "0"]
-
-
-def test_a_step_that_an_unfinished_replay_has_not_reached_is_not_missed(tmp_path: Path) -> None:
-    replay = store_replay(tmp_path, planted_days(PLANTED.night), [0.0] * PLANTED.night)
-    assert replay.steps == [None]
-    assert rows(figures.page([replay]))["10 % over the last value times"] == ["-", "0", "0", "0"]
-
-
-def test_a_step_of_a_line_is_shown_with_the_commits_between_its_wheels(tmp_path: Path) -> None:
-    days = nights.days_between("2026-08-01", "2026-08-09", 1)
-    replay = store_replay(tmp_path, nights.ReplayPlan(LINE, BASELINE, days, is_line=True), [0.0] * len(days))
-    (series,) = replay.series
-    numbers = (series.points[5].run, (), True, "run-c", "2026-08-09T05:00:00+00:00", 1.3, 1.2, 1.4)
-    commits = ["v1-2-gabc to v1-9-gdef", "https://example.org/compare/abc...def"]
-    decision = Decision(series.key, *numbers, pair=["old", "new"], probability=0.98, commits=commits)
-    page = figures.page([replace(replay, decisions=[decision])])
-    assert "| old and new | 98 % | v1-2-gabc to v1-9-gdef, https://example.org/compare/abc...def |" in page
 
 
 def test_the_same_wheel_gives_harness_no_alert_where_one_slow_night_is_one_for_a_simple_rule(tmp_path: Path) -> None:

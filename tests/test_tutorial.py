@@ -156,11 +156,3 @@ def test_every_message_of_the_troubleshooting_page_is_in_the_sources() -> None:
     reports = "\n".join(flat(path.read_text()) for path in EXAMPLES.glob("*/report.md"))
     for line in lines:
         assert line in constants or line in reports or any(pattern.fullmatch(line) for pattern in patterns), line
-
-
-def test_terms_of_the_glossary_are_in_order_and_explained_once() -> None:
-    text = (DOCS / "reference" / "glossary.md").read_text()
-    sections = [re.findall(r"^- \*\*(.+?)\*\*", section, re.MULTILINE) for section in text.split("\n## ")[1:]]
-    terms = [term for section in sections for term in section]
-    assert len(terms) == len(set(terms)) > 30
-    assert all(section == sorted(section, key=str.lower) for section in sections)

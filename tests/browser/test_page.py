@@ -241,19 +241,6 @@ def test_the_theme_is_the_systems_until_it_is_chosen(open_page: Opener) -> None:
         assert read_ground(page) != before
 
 
-def test_contents_lead_to_every_section_and_stay_beside_it_on_a_wide_screen(open_page: Opener) -> None:
-    page = open_page(small(), viewport={"width": 1920, "height": 900})
-    contents = page.get_by_role("navigation", name="Contents")
-    links, headings = contents.get_by_role("link"), page.locator("main h2")
-    assert links.all_inner_texts() == headings.all_inner_texts()
-    links.last.click()
-    expect(headings.last).to_be_in_viewport()
-    expect(contents).to_be_in_viewport()
-    page.set_viewport_size({"width": 1000, "height": 900})
-    page.get_by_role("heading", name="Reproduce", exact=True).last.scroll_into_view_if_needed()
-    expect(contents).not_to_be_in_viewport()
-
-
 def test_all_is_unfolded_on_paper_and_folded_again_after(open_page: Opener) -> None:
     page = drawn(open_page(small()))
     folded = page.locator("details:not([open])")

@@ -2,10 +2,8 @@
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +12,7 @@ import psutil
 import pytest
 
 from harness.fleet import ray
-from harness.fleet.merge import merge
 from harness.fleet.parcel import Parcel
-from harness.machine.lock import is_held
 from harness.model.errors import CannotRunHereError
 from tests.cli.conftest import ROOT, Harness
 from tests.fleet.conftest import counts, read_until
@@ -136,14 +132,6 @@ def left(nodes: Nodes) -> list[psutil.Process]:
     return processes
 
 
-def until(is_so: Callable[[], object], what: str) -> None:
-    for _ in range(600):
-        if is_so():
-            return
-        time.sleep(0.1)
-    pytest.fail(f"{what} within a minute")
-
-
 def test_a_worker_and_a_node_that_die_lose_only_their_shards(
     start: Callable[..., "subprocess.Popen[str]"], nodes: Nodes, harness: Harness
 ) -> None:
@@ -174,30 +162,6 @@ def test_an_interruption_stops_all_nodes_and_what_is_missing_is_measured_later(
     resumed = harness("matrix", "--resume", str(harness.run))
     assert resumed.returncode == 0, resumed.stderr
     assert is_whole(harness.run)
-
-
-@pytest.mark.campaign
-def test_who_asked_may_be_killed_and_nothing_is_lost(
-    start: Callable[..., "subprocess.Popen[str]"], nodes: Nodes, harness: Harness, tmp_path: Path
-) -> None:
-    # an interrupted node keeps what wasn't fetched, and other tests run the same plan
-    for name in ("one", "two"):
-        shutil.rmtree(nodes.data(name) / "fleet", ignore_errors=True)
-    process = start()
-    assert process.stderr
-    read_until(process.stderr, "round 1")
-    process.kill()
-    process.communicate()
-    until(lambda: not left(nodes), "no harness is left on a node")
-    # the nodes' own folders are runs of one plan
-    folders = [
-        path.parent for name in ("one", "two") for path in (nodes.data(name) / "fleet").glob("*/runs/*/*/run.json")
-    ]
-    until(lambda: not any(is_held(folder / ".lock") for folder in folders), "no run's folder is locked")
-    merged = merge(folders, tmp_path / "merged")
-    assert not merged.left_out
-    assert merged.unfinished
-    assert merged.ended.results.launches
 
 
 def test_a_cluster_that_does_not_answer_is_a_sentence() -> None:

@@ -151,6 +151,21 @@ def test_a_step_that_gh_refuses_ends_the_script_and_is_named(monkeypatch, tmp_pa
         script.main()
 
 
+def test_an_issue_keeps_the_link_to_the_workflow_run_until_its_change_is_confirmed_again(monkeypatch, tmp_path):
+    for name, value in {"SERVER_URL": "https://x", "REPOSITORY": "a/b", "RUN_ID": "9"}.items():
+        monkeypatch.setenv(f"GITHUB_{name}", value)
+    first, link = "Confirmed on 2026-11-20 in the run run-1.", "\n\n[Workflow run](https://x/a/b/actions/runs/{})"
+    (tmp_path / "issues.json").write_text(json.dumps([{"number": 1, "body": first + link.format(1)}]))
+    monkeypatch.setattr("sys.argv", ["issues", str(tmp_path / "issues.json")])
+    texts = []
+    monkeypatch.setattr(script, "gh", lambda *words, body: texts.append(body))
+    bodies = [f"{first}\n\nMore.", first.replace("run-1", "run-2"), "In the run run-2."]
+    steps = [{"step": "edit", "number": 1, "title": "Slower", "body": body, "why": "Text differs."} for body in bodies]
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(steps)))
+    script.main()
+    assert texts == [body + link.format(run) for body, run in zip(bodies, (1, 9, 9), strict=True)]
+
+
 def slower(share=0.08, key=KEY):
     """A series that is slower from its 15th night on, with another lock."""
     return series(stepped(14, 24, share), {14: {"lock": "bbbbbbbbbbbb"}}, key)
