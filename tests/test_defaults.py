@@ -1,4 +1,4 @@
-"""A default, a list of backends and a comparison with a backend's name are each written in one place."""
+"""A default is written in one place."""
 
 import ast
 import json
@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from harness.backends.registry import CHOICES
 from harness.model import defaults
 from tests import schemas
 from tests.conftest import ROOT
@@ -190,21 +189,3 @@ def test_help_shows_the_defaults_that_there_are() -> None:
         ("budget", "BISECT_BUDGET"),
         ("search", "BISECT_BUDGET"),
     }
-
-
-def test_no_text_lists_the_backends_but_by_the_registry() -> None:
-    name = rf"`?\b({'|'.join(CHOICES)})\b`?"
-    listing = re.compile(rf"{name}(, | or | and |\||/){name}")
-    problems = [
-        f"{path}:{string.lineno}: {string.value}"
-        for path, tree in MODULES.items()
-        for string in strings(tree)
-        if listing.search(str(string.value))
-    ]
-    problems += [
-        f"{page}: {sentence}"
-        for page, text in PAGES.items()
-        for sentence in sentences(text)
-        if "--backend" in sentence and listing.search(sentence)
-    ]
-    assert not problems

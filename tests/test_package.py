@@ -155,14 +155,6 @@ def test_scenarios_plans_and_images_are_those_of_the_checkout(installed: Install
 
 
 @pytest.mark.slow
-def test_the_doctor_and_the_report_work(installed: Installed, stored: Path) -> None:
-    assert installed.printed("doctor", "--no-listen")
-    installed.printed("report", str(stored))
-    assert (stored / "report.md").read_text()
-    assert (stored / "report.html").read_text()
-
-
-@pytest.mark.slow
 def test_a_new_scenario_lies_in_this_folder_beside_those_of_the_harness(installed: Installed) -> None:
     output = installed.printed("scenarios", "new", "mine")
     assert "Created scenarios/mine.py." in output

@@ -22,11 +22,8 @@ SLEEPER = """\
 # /// script
 # requires-python = ">=3.6"
 # dependencies = []
-#
 # [tool.harness]
 # title = "Sleeps"
-# source = "https://example.org/question"
-#
 # [tool.harness.axes]
 # size = ["1", "2", "3"]
 # ///
@@ -102,19 +99,18 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
 
 
 @pytest.fixture
-def start(
+def process(
     nodes: Nodes, harness: Harness, write_scenario: Callable[[str, str], Path]
-) -> Callable[..., "subprocess.Popen[str]"]:
-    """Start a run of three groups of one cell in two environments, in three rounds, on the cluster."""
+) -> Iterator["subprocess.Popen[str]"]:
+    """A run of three groups of one cell in two environments, in three rounds, that has come to its first round."""
     write_scenario("sleeper", SLEEPER)
-
-    def begin(*more: str) -> "subprocess.Popen[str]":
-        # another cache than the nodes': each machine has its own
-        harness.environ |= {"RAY_ADDRESS": nodes.address}
-        words = ["-s", "sleeper", "--rounds", "3", "--backend", "local", "--warmup", "0s", "--measure", "100ms"]
-        return harness.start("matrix", *words, "--seed", "1", "--on", "ray", *more)
-
-    return begin
+    # another cache than the nodes': each machine has its own
+    harness.environ |= {"RAY_ADDRESS": nodes.address}
+    words = ["-s", "sleeper", "--rounds", "3", "--backend", "local", "--warmup", "0s", "--measure", "100ms"]
+    with harness.start("matrix", *words, "--seed", "1", "--on", "ray") as process:
+        assert process.stderr
+        read_until(process.stderr, "round 1")
+        yield process
 
 
 def is_whole(folder: Path) -> bool:
@@ -133,11 +129,9 @@ def left(nodes: Nodes) -> list[psutil.Process]:
 
 
 def test_a_worker_and_a_node_that_die_lose_only_their_shards(
-    start: Callable[..., "subprocess.Popen[str]"], nodes: Nodes, harness: Harness
+    process: "subprocess.Popen[str]", nodes: Nodes, harness: Harness
 ) -> None:
-    process = start()
     assert process.stderr
-    read_until(process.stderr, "round 1")
     left(nodes)[0].kill()
     read_until(process.stderr, "The shard is measured again.")
     read_until(process.stderr, "round 1")
@@ -149,11 +143,8 @@ def test_a_worker_and_a_node_that_die_lose_only_their_shards(
 
 
 def test_an_interruption_stops_all_nodes_and_what_is_missing_is_measured_later(
-    start: Callable[..., "subprocess.Popen[str]"], nodes: Nodes, harness: Harness
+    process: "subprocess.Popen[str]", nodes: Nodes, harness: Harness
 ) -> None:
-    process = start()
-    assert process.stderr
-    read_until(process.stderr, "round 1")
     process.send_signal(signal.SIGINT)
     _, output = process.communicate(timeout=120)
     assert process.returncode == 130, output

@@ -208,21 +208,6 @@ def test_what_is_remembered_of_a_change_is_what_a_new_test_says(levels, seed, p)
     assert keep_significant(segments, p=p, least=LEAST) == find_anew(segments, p)
 
 
-@settings(max_examples=20)
-@given(st.integers(0, 99), st.integers(4, 80))
-def test_the_line_is_the_weighted_one_without_the_spikes(seed, nights):
-    draw = np.random.default_rng(seed)
-    spread = draw.uniform(0.005, 0.02, size=nights)
-    y = 0.3 + 0.01 * np.arange(nights) + spread * np.clip(draw.normal(size=nights), -2.0, 2.0)
-    straight = np.polyval(np.polyfit(np.arange(nights), y, 1, w=1.0 / spread), np.arange(nights))
-    np.testing.assert_allclose(detection._fit_line(y, spread), straight, rtol=1e-7)
-
-
-def test_a_level_of_very_many_nights_is_that_of_all():
-    y = np.append(np.random.default_rng(1).normal(size=3000) * 0.01, [5.0] * 1000)
-    assert detection._fit_level(y, np.full(y.size, 0.01)) == pytest.approx(0.0, abs=1e-3)
-
-
 def find_by_otava(values):
     times = np.exp(values).tolist()  # an array is not cut into windows
     changes, _ = compute_change_points(times, window_len=50, max_pvalue=P, min_magnitude=math.expm1(LEAST))
@@ -279,13 +264,6 @@ def test_the_correlation_of_nights_is_estimated_without_much_bias_and_of_few_nig
     inflations = [detection._compute_inflation(value) for value in estimate_many(0.0, 13, 10)]
     assert np.median(inflations) == 1.0
     assert np.quantile(inflations, 0.9) < 1.7
-
-
-def test_spikes_are_no_correlation():
-    values = noise(seed=4)
-    plain = estimate(values.copy(), 30, 0.01)
-    values[[10, 11, 31, 50, 51]] += 1.0
-    assert estimate(values, 30, 0.01) == pytest.approx(plain, abs=0.15)
 
 
 @settings(max_examples=12)
