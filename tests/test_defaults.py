@@ -1,4 +1,4 @@
-"""A default, a list of backends and a comparison with a backend's name are each written in one place."""
+"""A default is written in one place."""
 
 import ast
 import json
@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from harness.backends.registry import CHOICES, ENTRIES
 from harness.model import defaults
 from tests import schemas
 from tests.conftest import ROOT
@@ -44,12 +43,10 @@ WORDS = {3: "three", 5: "five", 10: "ten", 15: "fifteen", 30: "thirty"}
 
 
 def values(default: Any) -> tuple[float, ...]:
-    """Return the numbers that a default consists of."""
     return default if isinstance(default, tuple) else (default,)
 
 
 def forms(name: str, number: float) -> str:
-    """Return a regular expression of the ways in which a text states a default."""
     count = rf"(?<![\d.]){number:g}"
     word = WORDS.get(int(number), "no word")
     if name in ("MARGIN", "LEVEL"):
@@ -89,7 +86,6 @@ def repeated(text: str) -> list[str]:
 
 
 def strings(tree: ast.AST) -> Iterator[ast.Constant]:
-    """Yield the texts of a module except its docstrings."""
     docstrings = {
         node.value for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
@@ -101,21 +97,6 @@ def strings(tree: ast.AST) -> Iterator[ast.Constant]:
 def test_the_table_of_the_docs_has_the_defaults() -> None:
     text = schemas.DEFAULTS_PAGE.read_text()
     assert text == schemas.with_defaults(text), "docs/explanation/how-it-measures.md: make schema"
-
-
-def test_a_default_is_recognized_only_beside_its_quantity() -> None:
-    margin, level = (f"{100 * share:g}" for share in (defaults.MARGIN, defaults.LEVEL))
-    expected = {
-        f"The margin is {margin} %. The files have {margin} kB.": ["MARGIN"],
-        f"A difference in the margin, {defaults.MARGIN}, counts as none.": ["MARGIN"],
-        f"harness matrix --precision {margin}% --margin {margin}%": [],
-        f"The claim has a precision of {margin} %, or {level} %. The margin is another one.": [],
-        f"The {level} % intervals": ["LEVEL"],
-        f"With --rounds, the limit is {defaults.MOST_ROUNDS} rounds": ["MOST_ROUNDS"],
-        f"{defaults.TIMEOUT / 60:g} minutes without --timeout": ["TIMEOUT"],
-        f"--calls, three calls more than {defaults.PROFILED_CALLS + 1} calls": [],
-    }
-    assert {text: repeated(text) for text in expected} == expected
 
 
 def test_no_page_repeats_a_default() -> None:
@@ -145,7 +126,6 @@ def test_no_text_of_the_harness_repeats_the_margin_or_the_level() -> None:
 
 
 def literals(tree: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
-    """Yield the names and the values of the defaults of parameters and fields, and of the keywords of calls."""
     for node in ast.walk(tree):
         if isinstance(node, ast.arguments):
             positional = [*node.posonlyargs, *node.args]
@@ -189,7 +169,6 @@ print(json.dumps(list(texts(command, typer.Context(command)))))
 
 
 def test_help_shows_the_defaults_that_there_are() -> None:
-    """With other defaults, help shows these, and none of ours as a default."""
     others = {"MARGIN": 0.07, "ROUNDS": 1237, "MOST_ROUNDS": 1249, "MOST_CLAIM_ROUNDS": 1259, "CONFIRM_ROUNDS": 1277}
     others |= {"PROFILED_CALLS": 1279, "TIMEOUT": 1283.0, "BISECT_BUDGET": 1289.0}
     command = [sys.executable, "-c", HELP, json.dumps(others)]
@@ -210,34 +189,3 @@ def test_help_shows_the_defaults_that_there_are() -> None:
         ("budget", "BISECT_BUDGET"),
         ("search", "BISECT_BUDGET"),
     }
-
-
-def test_no_text_lists_the_backends_but_by_the_registry() -> None:
-    name = rf"`?\b({'|'.join(CHOICES)})\b`?"
-    listing = re.compile(rf"{name}(, | or | and |\||/){name}")
-    problems = [
-        f"{path}:{string.lineno}: {string.value}"
-        for path, tree in MODULES.items()
-        for string in strings(tree)
-        if listing.search(str(string.value))
-    ]
-    problems += [
-        f"{page}: {sentence}"
-        for page, text in PAGES.items()
-        for sentence in sentences(text)
-        if "--backend" in sentence and listing.search(sentence)
-    ]
-    assert not problems
-
-
-def test_no_code_compares_the_name_of_a_backend() -> None:
-    names = {entry.name for entry in ENTRIES}
-    problems = [
-        f"{path}:{node.lineno}: {ast.unparse(node)}"
-        for path, tree in MODULES.items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Compare)
-        and re.search(r"backend|engine\b", ast.unparse(node))
-        and names & {constant.value for constant in ast.walk(node) if isinstance(constant, ast.Constant)}
-    ]
-    assert not problems

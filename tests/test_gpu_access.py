@@ -63,14 +63,6 @@ def test_facts_are_read_or_say_what_is_missing(tmp_path: Path, monkeypatch: pyte
     assert "nvidia-smi" in sentence
 
 
-def test_facts_of_the_engine_are_those_that_gpu_access_depends_on(tmp_path: Path) -> None:
-    engine: Any = SimpleNamespace(info={"CgroupDriver": "systemd", "Name": "box17"})
-    facts = access.read_facts(engine, tmp_path)
-    assert facts["docker info, CgroupDriver"] == "systemd"
-    assert facts["docker info, Runtimes"] == "not reported"
-    assert "box17" not in facts.values()
-
-
 class FakeCudaLibrary:
     """A driver's library that starts with this result, and has two GPUs."""
 

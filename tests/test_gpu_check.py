@@ -2,15 +2,12 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import tarfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +17,14 @@ from syrupy.assertion import SnapshotAssertion
 from bench.gpu_check import __main__ as check
 from bench.gpu_check.__main__ import FAILED, LEFT_OUT, PASSED, Outcome, run_steps, summary, write
 from bench.gpu_check.masking import Mask, here
-from bench.gpu_check.plan import Plan, Step, find_compiled, find_newest, find_refused
+from bench.gpu_check.plan import Plan, Step, find_compiled, find_newest
 from bench.gpu_check.recording import Replay
-from harness.backends.docker import gpus
 from harness.machine.gpu import host
 from harness.model.gpu import Gpu, GpuHost
 from harness.store.folder import RunFolder
 from tests.conftest import ROOT
-from tests.stand_in.gpus import H100, T4, Machine
+from tests.stand_in.gpus import H100, Machine
 
-ENDING = (signal.SIGTERM, signal.SIGHUP)
 CARD = Gpu(0, "GPU-90", "NVIDIA H100", (9, 0), 80 * 2**30)
 HOST = GpuHost(cards=[CARD], driver="550.54.15")
 
@@ -46,7 +41,6 @@ def contents(bundle: Path) -> dict[str, str]:
 
 
 def outcome_rows(bundle: Path) -> list[tuple[str, str]]:
-    """Return the name and the outcome of each step."""
     rows = [line.split(" | ") for line in contents(bundle)["summary.md"].splitlines() if line.startswith("| ")][2:]
     return [(row[0].removeprefix("| "), row[-1]) for row in rows]
 
@@ -83,29 +77,6 @@ def test_with_a_gpu_and_without_an_engine_the_other_checks_pass(stand_ins: Path,
     assert set(files) == {"summary.md", "version.txt", "nvml.txt", "nvml.jsonl", "cdi.txt"}
     for name in here():
         assert not any(name in text for text in files.values()), name
-
-
-@pytest.mark.slow
-def test_the_driver_is_tried_without_an_engine(stand_ins: Path, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    without, broken = ["--no-engine"], Machine(stand_ins, [T4], {"STAND_IN_CUINIT": "803"})
-    cases = {
-        "without containers": (
-            Machine(stand_ins, [T4]),
-            [*without, "--only", "facts,ways,images,physics,right,starts"],
-        ),
-        "no engine": (Machine(stand_ins, [T4]), ["--only", "ways"]),
-        "cuInit fails": (broken, [*without, "--only", "ways"]),
-    }
-    codes, summaries = [], {}
-    for case, (machine, arguments) in cases.items():
-        process = gpu_check(machine, tmp_path / case, *arguments)
-        codes.append(process.returncode)
-        (bundle,) = (tmp_path / case).iterdir()
-        summaries[case] = [
-            (name, re.sub(r"\d+ s\b", "N s", text)) for name, text in outcome_rows(bundle) if name != "facts"
-        ]
-    assert codes == [0, 1, 1]
-    assert summaries == snapshot
 
 
 def python(name: str, code: str, limit: float = 60.0, **fields: object) -> Step:
@@ -154,19 +125,6 @@ def test_what_does_not_fit_any_more_is_left_out_and_images_are_not_counted(
     monkeypatch.setattr(check, "BUDGET", 5.0)
     steps = [python("long", "pass"), python("images", "pass", counted=False)]
     assert [status for status, _ in outcomes_of(steps, tmp_path)] == [LEFT_OUT, PASSED]
-
-
-def test_after_ctrl_c_the_rest_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wait, interruptions = subprocess.Popen.wait, [KeyboardInterrupt]
-
-    def interrupt(process: "subprocess.Popen[bytes]", timeout: float | None = None) -> int:
-        if interruptions:
-            raise interruptions.pop()
-        return wait(process, timeout)
-
-    monkeypatch.setattr(subprocess.Popen, "wait", interrupt)
-    steps = [python("first", ENDLESS), python("second", "pass")]
-    assert outcomes_of(steps, tmp_path) == [(FAILED, "stopped by Ctrl-C"), (LEFT_OUT, "stopped by Ctrl-C")]
 
 
 def test_the_bundle_is_small_and_tells_of_no_person_and_no_machine(tmp_path: Path) -> None:
@@ -245,35 +203,6 @@ def test_what_is_planned_is_what_the_card_runs(tmp_path: Path) -> None:
     assert seconds(steps) < check.BUDGET
 
 
-def test_images_whose_gpu_code_nobody_read_are_read(tmp_path: Path) -> None:
-    t4 = Gpu(0, "GPU-1", "Tesla T4", (7, 5), 15 * 2**30)
-    steps = steps_on(t4, "550.54.15", tmp_path, of_quick=["tf1.14", "tf2.0"])
-    assert steps["verify"].typed == "harness images verify tf2.21 tf1.14 tf2.0 --device gpu"
-    assert " -a calls=1,10 --rounds 1 " in steps["products"].typed
-    assert seconds(steps) < check.BUDGET
-
-
-def test_on_a_card_that_no_release_runs_natively_it_reads_the_card(tmp_path: Path) -> None:
-    old = Gpu(0, "GPU-1", "NVIDIA GeForce GTX 780", (3, 0), 3 * 2**30)
-    steps = steps_on(old, "470.82.01", tmp_path)
-    assert {name for name, step in steps.items() if not step.left_out} == {
-        *("version", "facts", "ways", "doctor", "nvml")
-    }
-
-
-def test_on_blackwell_it_runs_nvidias_tensorflow(tmp_path: Path) -> None:
-    blackwell = Gpu(0, "GPU-1", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
-    refused = find_refused([blackwell], GpuHost(cards=[blackwell], driver="580.65.06"))
-    steps = steps_on(blackwell, "580.65.06", tmp_path, refused=refused, has_tf32=True)
-    assert steps["images"].typed == "harness images build tf2.17-ngc tf2.21 --device gpu"
-    assert " -e tf2.17-ngc " in steps["products"].typed
-    assert steps["refused"].typed.startswith("harness matrix --gpus 0 -e tf2.21 --try-anyway ")
-    assert seconds(steps) < check.BUDGET
-    left_out = {name: step.left_out for name, step in steps.items() if step.left_out}
-    assert left_out.pop("quick") == "this GPU runs only one of its releases"
-    assert set(left_out) <= {"locked"}
-
-
 def test_without_an_engine_launches_are_in_a_local_environment(tmp_path: Path) -> None:
     t4 = Gpu(0, "GPU-1", "Tesla T4", (7, 5), 15 * 2**30)
     steps = steps_on(t4, "550.54.15", tmp_path, without_engine=True)
@@ -309,75 +238,6 @@ def test_a_check_that_is_ended_leaves_a_bundle_and_no_process(stand_ins: Path, t
     assert "nvml | NVIDIA H100" in contents(bundle)["summary.md"]
     assert "stopped by Ctrl-C" in contents(bundle)["summary.md"]
     assert not Path(f"/proc/{step}").exists()
-
-
-#: Machines whose checks together have all steps: only an H100 has a release whose code is compiled, only Blackwell has
-#: a release that is refused, and only without an engine there is a local environment.
-BLACKWELL = Gpu(0, "GPU-1", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
-MACHINES: dict[str, tuple[GpuHost, Sequence[str]]] = {
-    "H100": (HOST, ()),
-    "RTX 5090": (GpuHost([BLACKWELL], "580.65.06"), ()),
-    "no engine": (HOST, ("--no-engine",)),
-}
-
-
-@cache
-def steps_that_end_at_once(machine: str) -> Sequence[Step]:
-    """Return the steps of a machine's check, as for root, with commands that do nothing."""
-    host, arguments = MACHINES[machine]
-    (card,) = host.cards
-    if "--no-engine" in arguments:
-        steps = steps_on(card, host.driver, ROOT, without_engine=True)
-    else:
-        refused, lazy = find_refused([card], host), find_compiled([card], host)
-        steps = steps_on(card, host.driver, ROOT, refused=refused, lazy=lazy, of_quick=["tf2.16", "tf2.21"])
-    steps["locked"] = replace(steps["locked"], left_out="")
-    return [replace(step, command=("true",)) for step in steps.values()]
-
-
-def interruptible_steps() -> list[tuple[str, str]]:
-    """Return each step that a check can be in, with a machine whose check has this step."""
-    steps = [(step, machine) for machine in reversed(MACHINES) for step in steps_that_end_at_once(machine)]
-    return sorted({step.name: machine for step, machine in steps if not step.left_out}.items())
-
-
-@pytest.mark.slow
-def test_a_check_that_is_ended_in_any_step_leaves_a_bundle_with_all_steps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for function in ("find_environments", "find_compiled"):
-        monkeypatch.setattr(check, function, lambda *_: [])
-    # a signal that the check doesn't handle must not end pytest
-    handlers = {number: signal.signal(number, lambda *_: pytest.fail("not handled")) for number in ENDING}
-    try:
-        for index, (name, machine) in enumerate(interruptible_steps()):
-            end_in_step(tmp_path / name, monkeypatch, name, machine, ENDING[index % 2])
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-
-
-def end_in_step(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, machine: str, number: signal.Signals) -> None:
-    """Run a check whose step ends it, and look at its bundle."""
-    folder.mkdir()
-    host, arguments = MACHINES[machine]
-    pid = folder / "pid"
-    # the check is the parent of the step
-    command = ("sh", "-c", f"echo $$ > {pid}; kill -{int(number)} $PPID; exec sleep 1000")
-    steps = [replace(step, command=command) if step.name == name else step for step in steps_that_end_at_once(machine)]
-    monkeypatch.setattr(sys, "argv", ["gpu-check", "--results", str(folder / "results"), "--env", "tf2.21", *arguments])
-    monkeypatch.setattr(gpus, "find_host", lambda: host)
-    monkeypatch.setattr(Plan, "steps", lambda _: iter(steps))
-    assert check.main() == 1
-    (bundle,) = (folder / "results").iterdir()
-    rows = outcome_rows(bundle)
-    assert [row[0] for row in rows] == [step.name for step in steps]
-    statuses = [text.partition(":")[0] for _, text in rows]
-    where = [step.name for step in steps].index(name)
-    assert rows[where][1].startswith("failed: stopped by Ctrl-C")
-    assert FAILED not in statuses[:where]
-    assert set(statuses[where + 1 :]) <= {LEFT_OUT}
-    assert not Path(f"/proc/{pid.read_text().strip()}").exists()
 
 
 def test_a_run_in_a_bundle_can_be_read_as_any_other(tmp_path: Path) -> None:

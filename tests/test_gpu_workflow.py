@@ -2,16 +2,12 @@
 
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from tests.conftest import ROOT
-from tests.lacking import lacking
 from tests.workflow import run_script, write_program
 
 SCRIPTS = ROOT / ".github" / "gpu"
@@ -63,24 +59,3 @@ def test_nothing_is_removed_or_replaced_on_ones_own_machine() -> None:
         process = run_script(SCRIPTS / name, RUNNER_ENVIRONMENT="self-hosted")
         assert process.returncode == 2
         assert "only runs on a machine that GitHub hosts" in process.stdout
-
-
-STARTS = """
-import ctypes, sys
-cuda, count, name = ctypes.CDLL(sys.argv[1]), ctypes.c_int(), ctypes.create_string_buffer(64)
-print(cuda.cuInit(0), cuda.cuDeviceGetCount(ctypes.byref(count)), count.value)
-cuda.cuDeviceGetName(name, 64, 0)
-print(name.value.decode())
-"""
-
-
-@pytest.mark.slow
-def test_the_fake_driver_has_a_gpu_in_a_process_without_settings(tmp_path: Path) -> None:
-    if shutil.which("gcc") is None:
-        lacking("there is no C compiler (gcc): the fake driver is C")
-    process = run_script(SCRIPTS / "driver", tmp_path)
-    version = process.stdout.strip()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"libcuda.so.{version}", f"libnvidia-ml.so.{version}"]
-    command = [sys.executable, "-c", STARTS, str(tmp_path / f"libcuda.so.{version}")]
-    process = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert process.stdout.splitlines() == ["0 0 1", "Tesla T4"]

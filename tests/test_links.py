@@ -13,7 +13,6 @@ PAGES = [*ROOT.glob("*.md"), *(path for path in ROOT.glob("docs/**/*.md") if "ex
 
 @cache
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page: explicit ones, and the ones that GitHub generates for headings."""
     text = page.read_text(encoding="utf-8")
     names = {*re.findall(r'<a id="([^"]+)"', text)}
     counts = Counter[str]()

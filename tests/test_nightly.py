@@ -22,6 +22,7 @@ from tests.cli.conftest import BAKE, SCENARIO
 from tests.conftest import ROOT
 from tests.github import ENVIRON, REPOSITORY, Repository
 from tests.shards import store_shards
+from tests.test_nightly_guide import MINE
 from tests.test_site import make_project
 from tests.workflow import Runner, git, install_harness, push_history, run_script, write_program
 
@@ -41,7 +42,6 @@ NIGHTLY, MEASURE = ROOT / ".github" / "nightly", ROOT / ".github" / "actions" / 
 
 @pytest.fixture
 def github(tmp_path):
-    """Return a fake of GitHub, whose `gh` is in `bin`."""
     (tmp_path / "bin").mkdir()
     github = Repository(tmp_path / "repository.json")
     github.install(tmp_path / "bin")
@@ -68,7 +68,6 @@ def project(tmp_path):
 
 @pytest.fixture
 def remote(tmp_path):
-    """Return the repository on GitHub's side, still without a history."""
     bare = tmp_path / "remote" / f"{REPOSITORY}.git"
     bare.mkdir(parents=True)
     git(bare, "init", "-q", "--bare")
@@ -77,7 +76,6 @@ def remote(tmp_path):
 
 @pytest.fixture(scope="module")
 def lab_history(tmp_path_factory):
-    """Return a bare repository with the history of the machine `lab`."""
     folder = tmp_path_factory.mktemp("history")
     bare = folder / "bare.git"
     git(folder, "init", "-q", "--bare", bare)
@@ -87,7 +85,6 @@ def lab_history(tmp_path_factory):
 
 @pytest.fixture
 def lab(project, remote, lab_history):
-    """Give the remote the history of `lab`, and let `lab` be the machine of the nightly run."""
     shutil.copytree(lab_history, remote, dirs_exist_ok=True)
     nights = NIGHTS.replace("hosted", "lab")
     (project / ".github" / "nightly.toml").write_text(nights)
@@ -96,7 +93,6 @@ def lab(project, remote, lab_history):
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):
-    """Return a folder for the two environments, which are created once."""
     return tmp_path_factory.mktemp("cache")
 
 
@@ -201,26 +197,11 @@ def test_nights_are_measured_and_stored_without_an_alarm(night, remote, github, 
 
 
 def repeat_history_job(work, tmp_path):
-    """Run the history job's script again, in the folder that it left."""
     return run_script(
         ".harness/.github/nightly/history", "history", cwd=work, programs=work.parent / "temp" / "harness" / "bin",
         HISTORY_BRANCH="harness-history", GITHUB_STEP_SUMMARY=tmp_path / "page", NIGHTLY_FILE=".github/nightly.toml",
         RUNNER_TEMP=work.parent / "temp", HARNESS_DATA_DIR=tmp_path / "data",
     )  # fmt: skip
-
-
-MINE = """\
-# /// script
-# requires-python = ">=3.6"
-# dependencies = []
-# [tool.harness]
-# title = "Mine"
-# ///
-
-
-def scenario(bench):
-    bench.measure(lambda: sum(range(1000)))
-"""
 
 
 @pytest.mark.slow
@@ -429,29 +410,12 @@ def test_a_machine_that_does_not_start_in_time_is_named_and_cancelled(tmp_path, 
         assert (tmp_path / "page").read_text().startswith("- **rack ") is is_late
 
 
-#: A uv that writes down its arguments, and a Python whose pip installs this uv.
+#: A uv that writes down its arguments.
 UV = """\
 echo "$@" >>"{log}"
 for last; do :; done
 case "$1" in venv) mkdir -p "$last/bin"; ln -s /bin/true "$last/bin/harness" ;; esac
 """
-PYTHON = """\
-until [ "$1" = --target ]; do shift; done
-mkdir -p "$2/bin"
-cp "{uv}" "$2/bin/uv"
-"""
-
-
-def test_jobs_build_and_install_the_harness_with_locked_versions_only(tmp_path):
-    log = tmp_path / "log"
-    write_program(tmp_path / "uv", UV.format(log=log))
-    write_program(tmp_path / "python3", PYTHON.format(uv=tmp_path / "uv"))
-    temporary = tmp_path / "temp"
-    process = run_script(MEASURE / "install", programs=tmp_path, RUNNER_TEMP=temporary, GITHUB_PATH=tmp_path / "path")
-    assert process.returncode == 0, process.stderr
-    (command,) = [line for line in log.read_text().splitlines() if line.startswith("pip install ")]
-    for option in ("--constraint", "--build-constraint"):
-        assert f" {option} {ROOT / 'requirements.txt'} " in command
 
 
 @pytest.fixture
@@ -500,11 +464,14 @@ esac"""
 INDEX = "https://me:s3cret@index.example.org/simple/"
 
 
-def test_a_runner_without_python_gets_uv_from_the_index_and_python_from_uv(runner):
+def test_a_runner_without_python_gets_uv_from_the_index_python_from_uv_and_locked_versions_only(runner, tmp_path):
     process, commands = runner(INDEX)
     assert process.returncode == 0, process.stderr
     assert "python install 3.11" in commands
     assert any(command.startswith("venv --quiet --no-project --python 3.11 ") for command in commands)
+    (command,) = [command for command in commands if command.startswith("pip install ")]
+    for option in ("--constraint", "--build-constraint"):
+        assert f" {option} {tmp_path / 'clone' / 'requirements.txt'} " in command
 
 
 def test_a_runner_that_cannot_get_uv_reports_what_is_missing_and_no_password(runner, tmp_path, snapshot):
@@ -580,44 +547,10 @@ def test_the_key_of_the_cache_depends_on_what_is_measured_and_a_machine_with_ima
     assert images("key", REGISTRY="ghcr.io/me/")[0] == {}
 
 
-@pytest.mark.slow
-def test_an_issue_keeps_the_link_to_the_flame_graphs_until_its_change_is_confirmed_again(tmp_path, github):
-    first, second = ("Confirmed on 2026-11-20: both sides were measured again in the run run-1.", "In the run run-2.")
-    github.add(title="Slower", body=f"{first}\n\n[Workflow run](https://x/actions/runs/1)")
-    github.save()
-    for body, run_id in ((f"{first}\n\nMore.", "1"), (first.replace("run-1", "run-2"), "9"), (second, "9")):
-        issues = tmp_path / "issues.json"
-        issues.write_text(json.dumps(github.load().issues))
-        step = {"step": "edit", "number": 1, "title": "Slower", "body": body, "labels": [], "why": "Text differs."}
-        process = run_script(
-            NIGHTLY / "issues", issues, programs=tmp_path / "bin", text=json.dumps([step]), GITHUB_RUN_ID="9",
-            GITHUB_SERVER_URL="https://x", GITHUB_REPOSITORY="a/b", **ENVIRON,
-        )  # fmt: skip
-        process.check_returncode()
-        text = github.load().issues[0]["body"]
-        assert text.startswith(body)
-        assert text.endswith(f"/actions/runs/{run_id})")
-
-
 WORKFLOWS = {
     path.name: yaml.safe_load(path.read_text()) for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 }
 NIGHT_JOBS = WORKFLOWS["night.yml"]["jobs"]
-
-
-def test_every_step_is_a_script_of_the_repository():
-    jobs = [job for name, workflow in WORKFLOWS.items() if name != "ci.yml" for job in workflow["jobs"].values()]
-    jobs += [yaml.safe_load(path.read_text())["runs"] for path in (ROOT / ".github" / "actions").rglob("action.yml")]
-    scripts = {step["run"] for job in jobs for step in job.get("steps", []) if "run" in step}
-    assert len(scripts) > 10
-    for script in scripts:
-        if script.startswith(("make ", ".venv/")):
-            continue
-        words = script.replace('"', "").replace("$GITHUB_ACTION_PATH", ".github/actions/measure").split()
-        # `attempt` runs another one
-        names = [word.removeprefix(".harness/") for word in words]
-        for name in [names[0], *(name for name in names[1:] if name.startswith(".github/"))]:
-            assert os.access(ROOT / name, os.X_OK), script
 
 
 def test_every_job_has_the_scripts_of_the_called_workflow_itself():
@@ -632,15 +565,6 @@ def test_every_job_has_the_scripts_of_the_called_workflow_itself():
     # also after a cancellation
     for name in ("merge", "history", "alarm"):
         assert "always()" in NIGHT_JOBS[name]["if"], name
-
-
-def test_the_first_step_to_an_own_machine_is_the_setting_that_keeps_strangers_code_from_it():
-    """A pull request may change `runs-on` in any workflow, so no file of the repository protects a machine."""
-    text = (ROOT / "docs" / "how-to" / "nightly-runners.md").read_text()
-    first = " ".join(text[text.index("\n1. ") : text.index("\n2. ")].split())
-    assert "Approval for running fork pull request workflows from contributors**" in first
-    assert "`runs-on`" in first
-    assert "private repository" in first
 
 
 def test_workflows_for_pull_requests_run_on_githubs_machines_without_write_access():
@@ -769,22 +693,6 @@ def test_a_decision_is_among_the_results_though_the_job_is_killed_at_its_time_li
     assert (tmp_path / "work" / "results" / "decisions.jsonl").read_text() == "decision\n"
 
 
-WAITS = """\
-# /// script
-# requires-python = ">=3.6"
-# dependencies = []
-#
-# [tool.harness]
-# title = "What waits"
-# ///
-import time
-
-
-def scenario(bench):
-    bench.measure(lambda: time.sleep(SECONDS))
-"""
-
-
 def commit(project, *options):
     git(project, "add", ".")
     git(project, "commit", "-qm", "x", *options)
@@ -800,11 +708,12 @@ def test_a_pull_request_that_makes_a_scenario_slower_fails_and_writes_nothing(ni
     workflow.write_text(workflow.read_text().replace(options, short))
     # GitHub checks out a merge, two commits deep
     git(project, "init", "-q", "-b", "main")
-    (project / "scenarios" / "waits.py").write_text(WAITS.replace("SECONDS", "0.01"))
+    waiting = MINE.replace("sum(range(1000))", "__import__('time').sleep(0.01)")
+    (project / "scenarios" / "waits.py").write_text(waiting)
     commit(project)
     git(project, "push", "-q", remote, "main")
     git(project, "switch", "-qc", "mine")
-    (project / "scenarios" / "waits.py").write_text(WAITS.replace("SECONDS", "0.04"))
+    (project / "scenarios" / "waits.py").write_text(waiting.replace("0.01", "0.04"))
     commit(project)
     git(project, "switch", "-q", "main")
     git(project, "merge", "-q", "--no-ff", "-m", "merge", "mine")
@@ -823,13 +732,3 @@ def test_a_pull_request_that_makes_a_scenario_slower_fails_and_writes_nothing(ni
     # it has the token of a stranger: no comment, no issue, nothing pushed
     assert github.load().writes == []
     assert git(remote, "for-each-ref") == before
-
-
-@pytest.mark.slow
-def test_a_pull_request_that_changes_no_scenario_succeeds(night, project):
-    git(project, "init", "-q")
-    commit(project)
-    commit(project, "--allow-empty")
-    job = night(1, "pull-request.yml")["compare"]
-    assert job.result == "success", job.log
-    assert job.summary.startswith("### No scenario changed")

@@ -56,7 +56,6 @@ class Installed:
         )
 
     def printed(self, *arguments: str, **environ: str) -> str:
-        """What a command that goes well prints on stdout."""
         process = self(*arguments, **environ)
         assert process.returncode == 0, process.stderr
         return process.stdout
@@ -92,7 +91,6 @@ def installed(programs: Path, tmp_path: Path) -> Installed:
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:
-    """A run's folder."""
     folder = RunFolder.create(tmp_path, "run")
     example = run()
     folder.write_run(example)
@@ -154,14 +152,6 @@ def test_scenarios_plans_and_images_are_those_of_the_checkout(installed: Install
     process = installed.run(str(installed.programs / "python"), "-I", "-c", MADE_FROM)
     assert process.returncode == 0, process.stderr
     assert json.loads(process.stdout) == json.loads(in_checkout("-c", MADE_FROM))
-
-
-@pytest.mark.slow
-def test_the_doctor_and_the_report_work(installed: Installed, stored: Path) -> None:
-    assert installed.printed("doctor", "--no-listen")
-    installed.printed("report", str(stored))
-    assert (stored / "report.md").read_text()
-    assert (stored / "report.html").read_text()
 
 
 @pytest.mark.slow

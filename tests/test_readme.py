@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import yaml
 from typer.testing import CliRunner
 
 from harness.cli import advice, app
@@ -44,7 +43,6 @@ REPORT = ROOT / "docs" / "examples" / "headline"
 
 
 def blocks(text: str, language: str) -> list[list[str]]:
-    """Return the commands of each code block in a language, without comments."""
     texts = re.findall(rf"^ *```{language}\n(.*?)^ *```", text, flags=re.DOTALL | re.MULTILINE)
     lines = ([line.split("  #")[0].strip() for line in block.replace("\\\n", " ").splitlines()] for block in texts)
     return [[line for line in block if line and not line.startswith("#")] for block in lines]
@@ -58,7 +56,6 @@ def words(command: str) -> list[str]:
 
 
 def runs_here(line: str) -> bool:
-    """Return whether an example runs in a test."""
     is_work = line.startswith(tuple(f"harness {command}" for command in WORK))
     return not any(word in line for word in ELSEWHERE) and (not is_work or "--dry-run" in line or " list" in line)
 
@@ -93,7 +90,6 @@ def test_the_readme_is_short_and_its_first_commands_are_targets_of_make() -> Non
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the script and the runs that the examples name."""
     folder = tmp_path_factory.mktemp("pages") / "here"
     results = folder / "results"
     results.mkdir(parents=True)
@@ -143,13 +139,6 @@ def test_the_commands_that_measure_or_build_are_accepted(monkeypatch: pytest.Mon
         started.clear()
         CliRunner().invoke(app, words(command), prog_name="harness", catch_exceptions=False)
         assert started, command
-
-
-def test_workflows_of_pages_can_be_read_and_install_before_they_measure() -> None:
-    assert STEPS[0] == f"$ {INSTALL}"
-    for page in PAGES.values():
-        for block in re.findall(r"^```yaml\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE):
-            assert yaml.safe_load(block)
 
 
 def test_the_table_is_a_real_reports() -> None:

@@ -15,7 +15,7 @@ from bench.replay.rules import delay, distinct
 from harness.history import summary
 from harness.history.index import History
 from harness.model.errors import UsageError
-from harness.model.history import CellPoint, Decision, MeasuredSeries, Measurer, SeriesSoftware, Summary
+from harness.model.history import CellPoint, MeasuredSeries, Measurer, SeriesSoftware, Summary
 from harness.model.launch import Status
 from harness.model.run import Machine
 
@@ -68,7 +68,6 @@ class Workflow:
     def call(
         self, folder: Path, command: str, *words: str, before: Sequence[str] = ()
     ) -> subprocess.CompletedProcess[str]:
-        """Do what a command does."""
         code, out, error = 0, "", ""
         if command == "matrix":
             environment = words[words.index("-e", words.index("-e") + 1) + 1]
@@ -140,20 +139,22 @@ def test_a_replay_stops_if_nothing_is_measured_and_measures_these_days_again(wor
     assert [record.run != "" for record in nights.read_records(workflow.folder)] == [True] * 20
 
 
-def test_a_run_that_cannot_be_read_is_a_missing_point_too(workflow: Workflow, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: Path) -> Summary:
-        raise UsageError("It never ended.")
+def test_a_run_that_cannot_be_read_or_added_to_the_history_is_a_missing_point_too(
+    workflow: Workflow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(path: Path) -> Summary:
+        if path.name == "run-0":
+            raise UsageError("It never ended.")
+        return make_summary(path.name)
 
-    monkeypatch.setattr(summary, "load_summary", refuse)
-    nights.replay(workflow.folder)
-    assert {record.reason for record in nights.read_records(workflow.folder)} == {"It never ended."}
-
-
-def test_a_run_that_did_not_enter_the_history_is_a_missing_point_too(workflow: Workflow) -> None:
+    monkeypatch.setattr(summary, "load_summary", load)
     workflow.history_is_full = True
     nights.replay(workflow.folder)
     records = nights.read_records(workflow.folder)
-    assert {(record.run, record.reason) for record in records} == {("", "harness: The disk is full.")}
+    assert [(record.run, record.reason) for record in records] == [
+        ("", "It never ended."),
+        *[("", "harness: The disk is full.")] * 2,
+    ]
 
 
 def test_issues_are_opened_once_and_edited(workflow: Workflow) -> None:
@@ -163,11 +164,6 @@ def test_issues_are_opened_once_and_edited(workflow: Workflow) -> None:
     assert [record.opened for record in nights.read_records(workflow.folder)] == [["Slower"], [], []]
     (issue,) = json.loads((workflow.folder / nights.ISSUES).read_text())
     assert issue["body"] == "in two series"
-
-
-def test_a_planted_scenario_does_more_work_in_the_nightly_environment_from_its_night_on() -> None:
-    assert PLANTED.text(13) == nights.SCENARIO
-    assert "NIGHTLY_PASSES = 200, 220" in PLANTED.text(14)
 
 
 def test_planted_steps_need_some_nightly_runs_before_and_after_them() -> None:
@@ -181,7 +177,6 @@ def test_planted_steps_need_some_nightly_runs_before_and_after_them() -> None:
 
 
 def rows(page: str) -> dict[str, list[str]]:
-    """Return the cells of the last table's rows, by the rule and what it judges."""
     lines = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")
     ]
@@ -218,33 +213,6 @@ def test_nightly_runs_that_measured_nothing_do_not_move_a_step(tmp_path: Path) -
     assert replay.steps == [(PLANTED, PLANTED.night - 4)]
     cells = rows(figures.page([replay]))["10 % over the last value times"]
     assert cells == ["1 of 1 (2 % to 100 %)", "0", "0", "0"]
-
-
-def test_a_step_that_an_unfinished_replay_has_not_reached_is_not_missed(tmp_path: Path) -> None:
-    replay = store_replay(tmp_path, planted_days(PLANTED.night), [0.0] * PLANTED.night)
-    assert replay.steps == [None]
-    assert rows(figures.page([replay]))["10 % over the last value times"] == ["-", "0", "0", "0"]
-
-
-def test_a_confirmation_of_an_interrupted_run_has_no_versions(tmp_path: Path) -> None:
-    days = nights.days_between("2026-08-01", "2026-08-09", 1)
-    replay = store_replay(tmp_path, nights.ReplayPlan(LINE, BASELINE, days, is_line=True), [0.0] * len(days))
-    (series,) = replay.series
-    decision = Decision(series.key, "interrupted", (), True, "run-c", "2026-08-09T05:00:00+00:00", 1.3, 1.2, 1.4)
-    for points in (series.points, []):
-        unfinished = replace(replay, series=[replace(series, points=points)], decisions=[decision])
-        assert "| step | - | - | - | yes, 1.300 |" in figures.page([unfinished])
-
-
-def test_a_step_of_a_line_is_shown_with_the_commits_between_its_wheels(tmp_path: Path) -> None:
-    days = nights.days_between("2026-08-01", "2026-08-09", 1)
-    replay = store_replay(tmp_path, nights.ReplayPlan(LINE, BASELINE, days, is_line=True), [0.0] * len(days))
-    (series,) = replay.series
-    numbers = (series.points[5].run, (), True, "run-c", "2026-08-09T05:00:00+00:00", 1.3, 1.2, 1.4)
-    commits = ["v1-2-gabc to v1-9-gdef", "https://example.org/compare/abc...def"]
-    decision = Decision(series.key, *numbers, pair=["old", "new"], probability=0.98, commits=commits)
-    page = figures.page([replace(replay, decisions=[decision])])
-    assert "| old and new | 98 % | v1-2-gabc to v1-9-gdef, https://example.org/compare/abc...def |" in page
 
 
 def test_the_same_wheel_gives_harness_no_alert_where_one_slow_night_is_one_for_a_simple_rule(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The guide to scenarios: its example runs, and the output that it shows is what the commands print."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.workflow import run_script
 
 GUIDE = (ROOT / "docs" / "how-to" / "write-a-scenario.md").read_text()
 
@@ -32,15 +32,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def run(project: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *command],
-        cwd=project,
-        env={**os.environ, "HARNESS_PROJECT": str(project)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run_script(sys.executable, *command, cwd=project, HARNESS_PROJECT=project)
 
 
 @pytest.mark.slow

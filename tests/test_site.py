@@ -30,7 +30,6 @@ PAGE = """# Page
 
 
 def make_project(folder: Path) -> Path:
-    """Write two pages, a module and a file of data into a folder."""
     for name, text in {
         "README.md": README,
         "docs/reference/page.md": PAGE,
@@ -45,7 +44,6 @@ def make_project(folder: Path) -> Path:
 
 
 def build(project: Path, **environ: str) -> Path:
-    """Return the folder of the site of a project."""
     process = make_docs(project, project / "site", **environ)
     assert process.returncode == 0, process.stderr
     return project / "site"
@@ -53,19 +51,16 @@ def build(project: Path, **environ: str) -> Path:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the site of two pages."""
     return build(make_project(tmp_path_factory.mktemp("project")))
 
 
 def links(html: str) -> dict[str, str]:
-    """Return the addresses of the links of a page, by their text."""
     article = html.partition("<article")[2].partition("</article>")[0]
     anchors = re.findall(r'<a [^>]*href="([^"]+)"[^>]*>(.*?)</a>', article, re.DOTALL)
     return {re.sub(r"<[^>]+>", "", text): address for address, text in anchors}
 
 
 def navigation(html: str) -> str:
-    """Return the HTML of the navigation of a page."""
     return html.partition("sidebar-tree")[2].partition("</aside>")[0]
 
 

@@ -1,11 +1,7 @@
 """Texts and names keep to docs/dev/style.md: counts of flagged sentences fall, and never rise."""
 
-import ast
 import re
 from collections import Counter
-from pathlib import Path
-
-import pytest
 
 from tests import style
 
@@ -67,75 +63,12 @@ def test_the_headings_of_a_page_are_unique() -> None:
         assert not [heading for heading, times in counts.items() if times > 1], name
 
 
-def test_every_kind_of_text_is_checked() -> None:
-    paths = {str(path.relative_to(style.ROOT)): path for path in style.files()}
-    assert {"README.md", "CONTRIBUTING.md", "harness/cli/display.py", "scenarios/kit/bench.py"} <= set(paths)
-    assert not [name for name in paths if name.startswith("docs/examples/")]
-    assert set(style.texts(paths["README.md"])) == {"docs", style.LONG}
-    assert set(style.texts(paths["harness/cli/display.py"])) == {"docstrings", "strings", "comments"}
-    assert set(style.texts(paths["tests/conftest.py"])) == {"docstrings"}
-
-
 def test_a_rule_flags_the_habit_and_not_plain_english() -> None:
     assert list(EXAMPLES) == list(style.RULES)
     for rule, (habit, plain) in EXAMPLES.items():
         assert (rule in style.flagged(habit), style.flagged(plain)) == (True, []), rule
     for text in PLAIN:
         assert [style.flagged(sentence) for sentence in style.sentences(text) if style.flagged(sentence)] == []
-
-
-def test_a_long_sentence() -> None:
-    sentences = {
-        "word " * 30: False,
-        "word " * 31: True,
-        "One clause; another clause.": False,
-        "One clause; another clause; a third clause.": True,
-    }
-    assert {sentence: style.is_long(sentence) for sentence in sentences} == sentences
-
-
-def test_sentences_of_a_page() -> None:
-    page = """# A heading of four words
-
-A first sentence with a [link of words](where/no/page.md). And a second sentence, with `where no code` counts.
-
-- An item of a list
-- Another item of it
-
-| Where no table | is read |
-```
-Where no code is read
-```
-    Where no indented code is read
-<!-- Where no comment is read -->
-"""
-    assert style.markdown(page)["docs"] == [
-        "# A heading of four words",
-        "A first sentence with a [link of words].",
-        "And a second sentence, with CODE counts.",
-        "- An item of a list",
-        "- Another item of it",
-    ]
-
-
-def test_sentences_of_a_python_file() -> None:
-    text = '''"""Summary of the whole module."""
-#: First half of a comment,
-#: second half of it.
-A = f"The message shows {name} in full."  # a remark behind the code
-def f():
-    """Return nothing at all, ever."""
-    return "another message with words"
-'''
-    module = ast.parse(text)
-    assert style.docstrings(module) == ["Summary of the whole module.", "Return nothing at all, ever."]
-    assert style.strings(module) == ["The message shows X in full.", "another message with words"]
-    assert style.comments("# /// script\n# one two three four\n# ///\n\n# Five words are in here.\n") == [
-        "Five words are in here."
-    ]
-    assert style.comments(text) == [
-        "First half of a comment, second half of it. a remark behind the code",
-    ]
 
 
 def test_a_count_that_rises_is_a_problem() -> None:
@@ -153,64 +86,3 @@ def test_a_count_that_rises_is_a_problem() -> None:
     assert len(messages({}, summaries=2)) == 1
     assert len(messages({}, times=2)) == 1
     assert len(messages({}, name="class Told")) == 1
-
-
-def test_the_updated_baseline_is_lower_and_never_higher() -> None:
-    baseline = {
-        "sentences": {"a.md": {"docs": 5, "long": 2}, "b.md": {"docs": 1}, "deleted.md": {"docs": 1}},
-        "summaries": {"a.py": 3, "b.py": 1},
-        "names": {"class Card": 2},
-    }
-    counts = {
-        "sentences": {"a.md": {"docs": 3}, "b.md": {"docs": 4}, "new.md": {"docs": 1}},
-        "summaries": {"a.py": 2, "new.py": 1},
-        "names": {"class Card": 3, "class Told": 1},
-    }
-    assert style.lowered(counts, baseline) == {
-        "sentences": {"a.md": {"docs": 3}, "b.md": {"docs": 1}},
-        "summaries": {"a.py": 2},
-        "names": {"class Card": 2},
-    }
-
-
-def test_the_baseline_is_written_as_update_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = style.BASELINE.read_text()
-    monkeypatch.setattr(style, "BASELINE", tmp_path / "baseline.json")
-    style.BASELINE.write_text(before)
-    style.write_baseline(style.load_baseline())
-    assert style.BASELINE.read_text() == before
-
-
-def test_names_of_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "telling.py"
-    path.write_text(
-        "class _Told:\n    def format_line(self, own, *, limit=0): ...\n"
-        "async def said(**told): _found = [each for each in told]\n"
-        "def test_again(): ran.found = known\n"
-    )
-    names = {f"{kind} {name}": bool(style.FORBIDDEN[kind].fullmatch(name)) for kind, name in style.names(path)}
-    assert names == {
-        "module telling": True,
-        "class Told": True,
-        "function format_line": False,
-        "function said": True,
-        "function test_again": False,
-    }
-    bindings = {(name, is_forbidden) for _, name, is_forbidden in style.bindings(path)}
-    assert bindings == {
-        *((name, False) for name in ("format_line", "self", "limit")),
-        *((name, True) for name in ("own", "said", "told", "_found", "each")),
-    }
-    assert {line for line, name, _ in style.bindings(path) if name == "own"} == {2}
-
-
-def test_the_share_of_forbidden_names_has_a_limit() -> None:
-    limits = style.NAME_SHARES
-    assert style.excessive_names(limits) == []
-    (message,) = style.excessive_names({**limits, "tests": limits["tests"] + 0.001})
-    assert message.startswith("tests/: 2.10% ")
-
-
-def test_summaries_are_counted(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text('def f():\n    """The value of it."""\n\n\ndef g():\n    """Return it."""\n')
-    assert style.summaries([str(tmp_path / "a.py")]) == {str(tmp_path / "a.py"): 1}

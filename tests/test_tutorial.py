@@ -1,7 +1,6 @@
 """The tutorial, the troubleshooting page and the glossary: commands are accepted, and screens and messages are real."""
 
 import ast
-import os
 import re
 import shlex
 import shutil
@@ -16,6 +15,7 @@ from typer.testing import CliRunner
 from bench.examples import EXAMPLES, LAUNCHES
 from harness import session
 from harness.cli import advice, app, display
+from tests.workflow import run_script
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -35,7 +35,6 @@ def commands(page: str) -> list[str]:
 
 
 def flat(text: str) -> str:
-    """Return the text as one line, without the line breaks of a terminal or a page."""
     return " ".join(text.split())
 
 
@@ -46,20 +45,11 @@ def is_shown(screen: str, printed: str) -> bool:
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "harness", *arguments],
-        cwd=folder,
-        env={**os.environ, "HARNESS_PROJECT": str(folder), "PYTHONPATH": str(ROOT), "COLUMNS": "80"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return run_script(sys.executable, "-m", "harness", *arguments, cwd=folder, HARNESS_PROJECT=folder, COLUMNS="80")
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return a copy of the project without local scenarios."""
     shutil.copy(ROOT / "docker-bake.hcl", tmp_path)
     shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
     shutil.copytree(ROOT / "images", tmp_path / "images")
@@ -68,7 +58,6 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:
-    """Return the folder of the run that the tutorial shows, under its original name."""
     with tarfile.open(EXAMPLES / "quick" / LAUNCHES) as archive:
         archive.extractall(tmp_path, filter="data")
         name = session.read(tmp_path).run.id
@@ -146,7 +135,6 @@ def test_the_sentences_of_the_tutorial_are_in_its_report() -> None:
 
 
 def texts() -> tuple[str, list[re.Pattern[str]]]:
-    """Return all texts of the sources as one, and a pattern for each text with values in it."""
     constants, patterns = [], []
     for path in sorted((ROOT / "harness").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -168,11 +156,3 @@ def test_every_message_of_the_troubleshooting_page_is_in_the_sources() -> None:
     reports = "\n".join(flat(path.read_text()) for path in EXAMPLES.glob("*/report.md"))
     for line in lines:
         assert line in constants or line in reports or any(pattern.fullmatch(line) for pattern in patterns), line
-
-
-def test_terms_of_the_glossary_are_in_order_and_explained_once() -> None:
-    text = (DOCS / "reference" / "glossary.md").read_text()
-    sections = [re.findall(r"^- \*\*(.+?)\*\*", section, re.MULTILINE) for section in text.split("\n## ")[1:]]
-    terms = [term for section in sections for term in section]
-    assert len(terms) == len(set(terms)) > 30
-    assert all(section == sorted(section, key=str.lower) for section in sections)

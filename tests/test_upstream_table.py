@@ -47,15 +47,6 @@ def test_a_newer_run_takes_the_place_of_an_older_one() -> None:
     assert upstream.merge_rows([], [unmeasured]) == [unmeasured]
 
 
-def test_the_table_counts_outcomes_and_escapes_what_runs_say() -> None:
-    first, _, heads, _, line = upstream.table(upstream.rows(measured(3.0, CLAIM))).splitlines()
-    assert first == "1 claim of 1 issue: 1 confirmed."
-    assert len(heads.split(" | ")) == len(upstream.HEADS)
-    assert line.startswith(f"| [{CLAIM.issue.short}]({CLAIM.issue.url}) | ")
-    assert "A \\| CPU" in line
-    assert upstream.table([]).startswith("0 claims of 0 issues: none measured yet.")
-
-
 def test_the_newest_release_is_no_nightly_wheel_and_no_older_patch_release() -> None:
     versions = {"tf-nightly": "2.22.0.dev20260905", "tf2.21": "2.21.0", "tf2.0.1": "2.0.1"}
     sides = {cell(name, mode=mode): 0.01 for name in ("tf2.0", *versions) for mode in ("eager", "graph")}

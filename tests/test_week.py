@@ -27,10 +27,3 @@ def test_the_week_is_what_is_kept_of_it_gives(tmp_path: Path, monkeypatch: pytes
     assert data(current.read_text()) == data(stored.read_text()), (
         "not what the stored runs give: python -m bench.history_demo"
     )
-
-
-def test_the_week_found_what_was_planted_and_confirmed_it() -> None:
-    text = (history_demo.WEEK / history_demo.TEXT).read_text()
-    assert "**Confirmed: 1 series slower since the run of " in text
-    assert "Before that run, this changed: the file of layers" in text
-    assert len(list((history_demo.WEEK / history_demo.KEPT).glob("*/*.json"))) == history_demo.NIGHTS

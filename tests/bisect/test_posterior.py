@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.simulation.bisection import BUDGET, End, SearchKind, search
+from bench.simulation.bisection import End, SearchKind, search
 from harness.bisect.posterior import Round
 from harness.bisect.posterior import posterior as posterior_of
 
@@ -82,26 +82,10 @@ def test_a_pair_with_unknown_candidates_between_has_their_chance_too(count, data
     assert math.isclose(shares[gap - 1, gap + 1], 2.0 / (count - 1))
 
 
-@given(count=st.integers(3, 30), step=steps)
-def test_one_clear_round_halves_what_is_left(count, step):
-    result = posterior(count, of_ends(count, step))
-    (probe,) = result.next_probes()
-    after = posterior(count, [*of_ends(count, step), Round(0, probe, 0.0)])
-    assert after.shares[:probe].sum() < result.shares[:probe].sum()
-
-
 def test_a_large_step_needs_one_round_and_a_small_one_three():
     assert posterior(5, of_ends(5, math.log(10.0))).rounds() == 1
     assert posterior(5, of_ends(5, math.log(1.02))).rounds() == 3
     assert posterior(5, of_ends(5, 0.0)).rounds() == 3
-
-
-def test_a_pair_side_by_side_tells_whether_the_step_is_there():
-    clear = posterior(10, [*of_ends(10), *[Round(3, 4, math.log(2.0))] * 3])
-    assert clear.likeliest == (3, 4)
-    assert clear.is_found
-    without = posterior(10, [*of_ends(10), *[Round(3, 4, 0.0)] * 3])
-    assert without.shares[3] == without.shares.min()
 
 
 def test_the_likely_range_is_the_shortest_with_95_percent():
@@ -175,9 +159,3 @@ def test_a_simulated_search_names_no_wrong_pair_without_a_warning():
         assert result.ends[End.WRONG] == 0.0
         assert result.ends[End.RIGHT] >= 0.9
         assert result.right >= search(stepped, 20, seed=1, plain=3).right
-
-
-def test_a_simulated_search_is_that_of_the_harness_and_stays_within_its_budget():
-    result = search(SearchKind(26, math.log(1.05), own=0.02), 6, seed=1)
-    assert all(launches <= BUDGET for launches in result.launches)
-    assert math.isclose(sum(result.ends.values()), 1.0)

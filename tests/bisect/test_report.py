@@ -20,8 +20,6 @@ KERAS_3 = {"keras": "3.0.5", "namex": "0.0.7", "numpy": "1.26.4", "tensorflow": 
 
 
 class Runs:
-    """The runs of a search, without a folder."""
-
     folder = Path("results/bisect-1")
     runs = ("2026-1", "2026-2")
     launched = 12
@@ -53,7 +51,6 @@ def search_on(seconds, *, budget=1e9, first=None, dated=True, **changes):
 
 
 def fail_on(machine, error, budget=1e9):
-    """A search whose ends are an error."""
     search = machine.search()
     with pytest.raises(error):
         narrow(search, budget, machine)

@@ -48,7 +48,6 @@ def scenario(bench, call):
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """Create a project with one scenario, which has two claims of an issue."""
     root = Path(__file__).parents[2]
     (tmp_path / "docker-bake.hcl").write_bytes((root / "docker-bake.hcl").read_bytes())
     (tmp_path / "scenarios" / "kit").mkdir(parents=True)

@@ -17,7 +17,6 @@ Opener = Callable[..., Page]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A Chromium without a window."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if not path:
         lacking(f"there is no browser on the PATH: {', '.join(NAMES)}", required=BROWSER)

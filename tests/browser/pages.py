@@ -14,37 +14,31 @@ from tests.report.handmade import everything
 
 
 def render(of: Run, launches: list[Launch], text: str = "") -> str:
-    """The page of a run, with some sections more that have something of everything."""
     results = Results(of, launches)
     return page.render(results, [*sections.build(results), *everything(list(of.plan.cells), text=text)[1:]])
 
 
 @cache
 def small() -> str:
-    """A run with something of everything."""
     return render(*example())
 
 
 def uncharted() -> str:
-    """Return the page of such a run if charts can't be drawn."""
     results = Results(*example())
     return page.render(results, remove_pictures(sections.build(results), "No charts."))
 
 
 @cache
 def strange() -> str:
-    """A run whose strings are hostile."""
     return render(*hostile(), HOSTILE)
 
 
 @cache
 def empty() -> str:
-    """A run in which no cell gave a number."""
     return render(*nothing())
 
 
 def many() -> tuple[Run, list[Launch]]:
-    """Three hundred cells."""
     calls = [f"call {number}" for number in range(75)]
     members = cells(calls=calls)
     named = scenario(axes={"call": calls, "dtype": ["float32"], "mode": ["graph", "eager"]})
@@ -54,5 +48,4 @@ def many() -> tuple[Run, list[Launch]]:
 
 @cache
 def large() -> str:
-    """Its page."""
     return render(*many())

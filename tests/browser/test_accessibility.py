@@ -13,7 +13,6 @@ pytestmark = pytest.mark.browser
 
 
 def wrong(page: Page, options: dict[str, object] | None = None) -> list[str]:
-    """What axe-core finds, and where."""
     violations = Axe().run(page, options=options).response["violations"]
     return [f"{entry['id']}: {entry['help']}: {node['html']}" for entry in violations for node in entry["nodes"]]
 

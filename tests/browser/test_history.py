@@ -12,20 +12,18 @@ from harness.model.history import Note
 from harness.report.html import assets
 from tests.browser.conftest import Opener
 from tests.browser.test_accessibility import wrong_in_both_schemes
-from tests.history.nights import entries, key, many, noise, season, series
+from tests.history.nights import entries, key, noise, season, series
 
 pytestmark = pytest.mark.browser
 
 
 @cache
 def seasonal() -> str:
-    """A hundred nights."""
     return history.render(*season(), 0.03)
 
 
 @cache
 def hostile() -> str:
-    """A history whose strings are scripts."""
     text = "</script><script>document.title = 'broken'</script>"
     of = series(key(text, text, call=text), noise(3))
     return history.render([judge_series(of)], entries(3), [Note("2026-08-02", text)], 0.03)
@@ -36,7 +34,6 @@ def lines(page: Page) -> Locator:
 
 
 def shown(page: Page) -> Locator:
-    """The dots of the runs that the chart shows."""
     return page.locator(".dots_marks path")
 
 
@@ -46,7 +43,6 @@ def flags(page: Page) -> Locator:
 
 
 def places(page: Page) -> list[float]:
-    """Return where the dots are, in pixels."""
     return shown(page).evaluate_all("dots => dots.map((dot) => dot.getBoundingClientRect().x)")
 
 
@@ -116,23 +112,6 @@ def test_next_and_previous_go_through_the_index_as_it_is_filtered(open_page: Ope
     page.get_by_role("button", name="Previous series").click()
     expect(heading).to_have_text(names[-1])
     expect(page.locator("[aria-current]")).to_have_count(1)
-
-
-def test_filters_stay_in_the_address_when_a_series_is_opened_and_the_page_is_loaded_again(open_page: Opener) -> None:
-    page = open_page(seasonal())
-    status = page.locator("#index").get_by_role("status")
-    page.get_by_label("scenario").select_option("conv")
-    expect(status).to_have_text("12 of 17 series")
-    link = lines(page).first.get_by_role("link")
-    name = link.inner_text()
-    link.click()
-    assert "?series.scenario=conv#" in page.url
-    page.reload()
-    expect(status).to_have_text("12 of 17 series")
-    expect(page.locator("#series-name")).to_have_text(name)
-    page.go_back()
-    page.go_back()
-    expect(status).to_have_text("17 of 17 series")
 
 
 def drag(page: Page, start: float, end: float) -> None:
@@ -219,14 +198,6 @@ def test_arrow_keys_and_a_pointer_tell_of_each_run(open_page: Opener) -> None:
     first, second, third, *_ = places(page)
     assert second - first == pytest.approx(third - second, abs=0.05)
     expect(flags(page)).to_have_text(["A", "B", "C", "1", "2"])
-
-
-def test_thousands_of_series_are_shown_in_slices(open_page: Opener) -> None:
-    page = open_page(history.render(*many(2000, 10), 0.03))
-    expect(lines(page)).to_have_count(200)
-    expect(page.locator("#index").get_by_role("status")).to_have_text("2,000 of 2,000 series, the first 200 shown")
-    page.get_by_role("button", name="Show more").click()
-    expect(lines(page)).to_have_count(400)
 
 
 def test_without_scripts_what_was_found_is_there(open_page: Opener) -> None:

@@ -17,14 +17,12 @@ def cells(page: Page) -> Locator:
 
 
 def column(page: Page, name: str) -> list[str]:
-    """What stands in a column of the table of all cells."""
     table = cells(page).get_by_role("table")
     headings = [re.sub(r"\s*[↕↑↓]$", "", text) for text in table.get_by_role("columnheader").all_inner_texts()]
     return table.locator(f"tbody td:nth-child({headings.index(name) + 1})").all_inner_texts()
 
 
 def drawn(page: Page) -> Page:
-    """The page, once all its charts are there."""
     expect(page.locator("[data-chart]:not([data-drawn])")).to_have_count(0)
     return page
 
@@ -241,52 +239,6 @@ def test_the_theme_is_the_systems_until_it_is_chosen(open_page: Opener) -> None:
         page.reload()
         expect(button).to_have_attribute("aria-pressed", str(scheme == "light").lower())
         assert read_ground(page) != before
-
-
-def test_charts_and_names_fit_every_width_and_are_drawn_again(open_page: Opener) -> None:
-    page = drawn(open_page(small(), viewport={"width": 1920, "height": 900}))
-    chart = page.locator("[data-chart=points]")
-    for width, least in ((1920, 1200), (1280, 1000), (420, 350), (360, 300)):
-        before = chart.get_attribute("data-drawn")
-        page.set_viewport_size({"width": width, "height": 900})
-        if width != 1920:
-            expect(chart).not_to_have_attribute("data-drawn", before or "")
-        expect(chart.locator("svg")).to_have_count(1)
-        assert page.evaluate("document.documentElement.scrollWidth") == width
-        for place in page.locator("[data-chart]:visible").all():
-            assert place.evaluate("node => node.scrollWidth <= node.clientWidth"), "something has to be scrolled to"
-        box = chart.locator("svg").bounding_box()
-        plot = chart.locator(".mark-group.role-frame .background").first.bounding_box()
-        assert box
-        assert plot
-        assert plot["width"] >= least
-        assert 0 <= box["x"] <= plot["x"] + 1
-        assert plot["x"] + plot["width"] <= box["x"] + box["width"] <= width
-        # names of lines are readable, each with its border
-        labels = chart.locator("text", has_text="each in its default mode: tf2.0 vs tf1.14")
-        assert labels.count() == 4
-        for label in labels.all() if width >= 420 else []:
-            place = label.bounding_box()
-            assert place
-            assert place["height"] >= 13
-            assert place["x"] >= 0
-            assert place["x"] + place["width"] <= width
-    page.locator(".sections td[data-cells]").first.get_by_role("button").click()
-    expect(page.locator("dialog .plot svg")).to_have_count(4)
-    assert page.evaluate("document.querySelector('dialog').scrollWidth") <= 360
-
-
-def test_contents_lead_to_every_section_and_stay_beside_it_on_a_wide_screen(open_page: Opener) -> None:
-    page = open_page(small(), viewport={"width": 1920, "height": 900})
-    contents = page.get_by_role("navigation", name="Contents")
-    links, headings = contents.get_by_role("link"), page.locator("main h2")
-    assert links.all_inner_texts() == headings.all_inner_texts()
-    links.last.click()
-    expect(headings.last).to_be_in_viewport()
-    expect(contents).to_be_in_viewport()
-    page.set_viewport_size({"width": 1000, "height": 900})
-    page.get_by_role("heading", name="Reproduce", exact=True).last.scroll_into_view_if_needed()
-    expect(contents).not_to_be_in_viewport()
 
 
 def test_all_is_unfolded_on_paper_and_folded_again_after(open_page: Opener) -> None:

@@ -21,7 +21,6 @@ PAGES = [
 
 
 def serious(page: Page) -> list[str]:
-    """Return what axe-core finds that keeps somebody from using the page, and where."""
     # axe would read the style sheets again, which a browser refuses on the disk
     violations = Axe().run(page, options={"preload": False}).response["violations"]
     grave = [entry for entry in violations if entry["impact"] in ("serious", "critical")]
@@ -53,13 +52,3 @@ def test_search_and_navigation_lead_from_page_to_page(open_page: Opener, site: P
     page.locator(".mobile-header .nav-overlay-icon").click()
     page.get_by_role("link", name="Glossary", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Glossary")
-
-
-def test_folded_parts_of_a_report_have_all_their_headings(open_page: Opener, site: Path) -> None:
-    page = open_page(site / "docs" / "examples" / "headline" / "report.html")
-    folded = page.locator("article details").first
-    expect(folded.locator("h2, h3, .rubric").first).to_be_hidden()
-    folded.locator("summary").first.click()
-    named = folded.locator("summary").first.inner_text().removeprefix("More: ").split(" · ")
-    headings = folded.locator("h2, h3, .rubric").all_inner_texts()
-    assert [entry for entry in named if entry in headings] == named

@@ -25,8 +25,6 @@ def planned(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> session.Planne
 
 
 class Sentences(session.Listener):
-    """A listener that keeps what is said."""
-
     def __init__(self) -> None:
         self.said: list[str] = []
 
@@ -35,7 +33,6 @@ class Sentences(session.Listener):
 
 
 def read_until(lines: Iterable[str], text: str) -> str:
-    """What was said up to the line that has this text."""
     output = ""
     for line in lines:
         output += line

@@ -133,7 +133,6 @@ def fail_in(*numbers: int) -> Act:
 
 
 def is_whole(result: dispatch.FleetResult, planned: session.Planned) -> bool:
-    """Whether the merged run has each launch of the plan exactly once."""
     launches = Counter(
         (launch.cell.anywhere, launch.round, launch.role)
         for launch in result.merged.ended.results.launches
@@ -286,7 +285,6 @@ def test_which_requests_are_for_shards() -> None:
 
 
 def on_gpus(planned: session.Planned, *models: str, **changes: object) -> session.Planned:
-    """The same on GPUs of these models, of which the request names all."""
     cards = [Gpu(place, f"GPU-{place}", model, (8, 0), 40 * 2**30) for place, model in enumerate(models)]
     names = tuple(str(card.index) for card in cards)
     request = replace(planned.request, gpus=",".join(names), **changes)  # type: ignore[arg-type]
@@ -341,16 +339,3 @@ def test_shards_leave_out_what_the_whole_run_could_not_prepare(planned: session.
     assert part.plan.shard == session.plan(request).plan.shard  # type: ignore[arg-type]
     assert dispatch.read_unavailable(Path("results")) == {}
     assert dispatch.read_unavailable(Path("elsewhere") / dispatch.SHARDS / "1.1") == {}
-
-
-def test_environments_are_prepared_once_and_again_with_the_next_fallback(
-    planned: session.Planned, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second = UnavailableError("one"), UnavailableError("other")
-    after = replace(planned, suite="after")
-    answers = {"": {"old": first}, "after": {"new": second}}
-    monkeypatch.setattr(dispatch, "prepare", lambda planned, listener, wait: answers[planned.suite])
-    monkeypatch.setattr(
-        dispatch, "replace_fallbacks", lambda planned, lacking: after if list(lacking) == ["old"] else None
-    )
-    assert dispatch._prepare_environments(planned, Sentences(), wait=False) == {"old": first, "new": second}

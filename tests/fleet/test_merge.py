@@ -65,10 +65,9 @@ def render_text(result: Merged) -> str:
 
 
 @pytest.fixture(autouse=True)
-def _reports(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports are written, which takes seconds, only for tests that read their files."""
-    if not request.node.get_closest_marker("slow"):
-        monkeypatch.setattr("harness.fleet.merge.report", lambda *_: Written([], []))
+def _reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports take seconds, and are tested elsewhere."""
+    monkeypatch.setattr("harness.fleet.merge.report", lambda *_: Written([], []))
 
 
 def verdicts(results: Results) -> dict[tuple[str, str], Verdict | None]:
@@ -146,7 +145,6 @@ def test_a_control_that_is_beyond_the_margin_takes_the_verdicts_of_its_own_machi
 
 
 def read_machines(merged: Merged) -> str:
-    """The part of a report about its machines, and what it says of a plan with gaps."""
     lines = [
         line for line in render_text(merged).splitlines() if re.search("^(?!harness ).*(machines|m-1 |shards)", line)
     ]
@@ -169,13 +167,6 @@ def test_whether_machines_agree_is_said(tmp_path: Path, snapshot: SnapshotAssert
     assert "Another CPU" in render_text(other)
     texts["other models"] = read_machines(other)
     assert texts == snapshot
-
-
-@pytest.mark.slow
-def test_the_reports_of_a_merged_run_are_written(tmp_path: Path) -> None:
-    folder = merge_runs(tmp_path, run(), run("m-2")).ended.folder
-    for name in ("report.md", "report.html"):
-        assert "m-2" in (folder / name).read_text()
 
 
 def test_two_machines_of_one_name_are_told_apart(tmp_path: Path) -> None:

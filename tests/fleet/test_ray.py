@@ -2,10 +2,8 @@
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
-from harness import session
 from harness.fleet import ray
-from harness.fleet.merge import merge
 from harness.fleet.parcel import Parcel
-from harness.machine.lock import is_held
 from harness.model.errors import CannotRunHereError
 from tests.cli.conftest import ROOT, Harness
 from tests.fleet.conftest import counts, read_until
@@ -27,11 +22,8 @@ SLEEPER = """\
 # /// script
 # requires-python = ">=3.6"
 # dependencies = []
-#
 # [tool.harness]
 # title = "Sleeps"
-# source = "https://example.org/question"
-#
 # [tool.harness.axes]
 # size = ["1", "2", "3"]
 # ///
@@ -65,7 +57,7 @@ class Nodes:
     def data(self, name: str) -> Path:
         return self._folder / name / "data"
 
-    def add(self, name: str, slots: int = 1) -> None:
+    def add(self, name: str) -> None:
         folder = self._folder / name
         folder.mkdir(exist_ok=True)
         variables = {
@@ -76,7 +68,7 @@ class Nodes:
         for tries_left in (2, 1, 0):
             try:
                 self.nodes[name] = self._cluster.add_node(
-                    num_cpus=0, resources={"slot": slots}, env_vars={**self._environ, **variables}
+                    num_cpus=0, resources={"slot": 1}, env_vars={**self._environ, **variables}
                 )
                 return
             except Exception:  # Ray gives a node 30 seconds to start, which on a busy machine may be too few
@@ -92,7 +84,6 @@ class Nodes:
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    """Two nodes, `one` and `two`."""
     folder = tmp_path_factory.mktemp("cluster")
     environ = {
         "HARNESS_CACHE_DIR": str(folder / "cache"),
@@ -108,29 +99,26 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
 
 
 @pytest.fixture
-def start(
+def process(
     nodes: Nodes, harness: Harness, write_scenario: Callable[[str, str], Path]
-) -> Callable[..., "subprocess.Popen[str]"]:
-    """Start a run of three groups of one cell in two environments, in three rounds, on the cluster."""
+) -> Iterator["subprocess.Popen[str]"]:
+    """A run of three groups of one cell in two environments, in three rounds, that has come to its first round."""
     write_scenario("sleeper", SLEEPER)
-
-    def begin(*more: str) -> "subprocess.Popen[str]":
-        # another cache than the nodes': each machine has its own
-        harness.environ |= {"RAY_ADDRESS": nodes.address}
-        words = ["-s", "sleeper", "--rounds", "3", "--backend", "local", "--warmup", "0s", "--measure", "100ms"]
-        return harness.start("matrix", *words, "--seed", "1", "--on", "ray", *more)
-
-    return begin
+    # another cache than the nodes': each machine has its own
+    harness.environ |= {"RAY_ADDRESS": nodes.address}
+    words = ["-s", "sleeper", "--rounds", "3", "--backend", "local", "--warmup", "0s", "--measure", "100ms"]
+    with harness.start("matrix", *words, "--seed", "1", "--on", "ray") as process:
+        assert process.stderr
+        read_until(process.stderr, "round 1")
+        yield process
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether each cell of each group has a result in each round, once."""
     results = counts(folder)
     return len(results) == 3 * 2 * 4 and set(results.values()) == {1}
 
 
 def left(nodes: Nodes) -> list[psutil.Process]:
-    """Harnesses that still measure on the nodes, by their project's folder."""
     processes = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
@@ -140,20 +128,10 @@ def left(nodes: Nodes) -> list[psutil.Process]:
     return processes
 
 
-def until(is_so: Callable[[], object], what: str) -> None:
-    for _ in range(600):
-        if is_so():
-            return
-        time.sleep(0.1)
-    pytest.fail(f"{what} within a minute")
-
-
 def test_a_worker_and_a_node_that_die_lose_only_their_shards(
-    start: Callable[..., "subprocess.Popen[str]"], nodes: Nodes, harness: Harness
+    process: "subprocess.Popen[str]", nodes: Nodes, harness: Harness
 ) -> None:
-    process = start()
     assert process.stderr
-    read_until(process.stderr, "round 1")
     left(nodes)[0].kill()
     read_until(process.stderr, "The shard is measured again.")
     read_until(process.stderr, "round 1")
@@ -165,11 +143,8 @@ def test_a_worker_and_a_node_that_die_lose_only_their_shards(
 
 
 def test_an_interruption_stops_all_nodes_and_what_is_missing_is_measured_later(
-    start: Callable[..., "subprocess.Popen[str]"], nodes: Nodes, harness: Harness
+    process: "subprocess.Popen[str]", nodes: Nodes, harness: Harness
 ) -> None:
-    process = start()
-    assert process.stderr
-    read_until(process.stderr, "round 1")
     process.send_signal(signal.SIGINT)
     _, output = process.communicate(timeout=120)
     assert process.returncode == 130, output
@@ -178,47 +153,6 @@ def test_an_interruption_stops_all_nodes_and_what_is_missing_is_measured_later(
     resumed = harness("matrix", "--resume", str(harness.run))
     assert resumed.returncode == 0, resumed.stderr
     assert is_whole(harness.run)
-
-
-@pytest.mark.campaign
-def test_who_asked_may_be_killed_and_nothing_is_lost(
-    start: Callable[..., "subprocess.Popen[str]"], nodes: Nodes, harness: Harness, tmp_path: Path
-) -> None:
-    # an interrupted node keeps what wasn't fetched, and other tests run the same plan
-    for name in ("one", "two"):
-        shutil.rmtree(nodes.data(name) / "fleet", ignore_errors=True)
-    process = start()
-    assert process.stderr
-    read_until(process.stderr, "round 1")
-    process.kill()
-    process.communicate()
-    until(lambda: not left(nodes), "no harness is left on a node")
-    # the nodes' own folders are runs of one plan
-    folders = [
-        path.parent for name in ("one", "two") for path in (nodes.data(name) / "fleet").glob("*/runs/*/*/run.json")
-    ]
-    until(lambda: not any(is_held(folder / ".lock") for folder in folders), "no run's folder is locked")
-    merged = merge(folders, tmp_path / "merged")
-    assert not merged.left_out
-    assert merged.unfinished
-    assert merged.ended.results.launches
-
-
-@pytest.mark.campaign
-def test_a_node_that_cannot_measure_gets_no_other_shard(
-    start: Callable[..., "subprocess.Popen[str]"], nodes: Nodes, harness: Harness
-) -> None:
-    # two slots at once were never looked at there
-    nodes.add("wide", slots=2)
-    try:
-        process = start()
-        _, output = process.communicate(timeout=180)
-    finally:
-        nodes.kill("wide")
-    assert output.count("stopped on the node") == 1, output
-    assert process.returncode == 0, output
-    assert is_whole(harness.run)
-    assert {facts.machine.id for facts in session.read(harness.run).run.machines} <= {"one", "two"}
 
 
 def test_a_cluster_that_does_not_answer_is_a_sentence() -> None:

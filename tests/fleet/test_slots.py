@@ -24,7 +24,7 @@ from harness.machine.slots import Slot
 from harness.session.resuming import find_slot
 from harness.store.folder import RunFolder
 from tests import factories
-from tests.cli.conftest import BAKE, Harness, stored
+from tests.cli.conftest import Harness, stored
 from tests.fleet.conftest import counts, read_until
 
 CORES = len(os.sched_getaffinity(0))
@@ -44,7 +44,6 @@ def is_whole(folder: Path, rounds: int = 3) -> bool:
 
 
 def find_shards(process: "subprocess.Popen[str]") -> list[psutil.Process]:
-    """The harnesses that measure a shard each."""
     family = set(psutil.Process(process.pid).children(recursive=True))
     # `process_iter` leaves out processes that end meanwhile: a scenario's processes are short
     return [
@@ -82,36 +81,6 @@ def test_groups_are_measured_beside_each_other_and_the_report_says_so(harness: H
 
 
 @pytest.mark.slow
-def test_shards_do_not_try_again_to_build_what_the_whole_run_could_not(harness: Harness) -> None:
-    gone = BAKE.splitlines()[3].replace('"old"', '"gone"').replace("3.11", "3.60")
-    (harness.root / "docker-bake.hcl").write_text(BAKE.replace("  ]\n", f"{gone}\n  ]\n"))
-    (harness.root / "images" / "locks" / "gone-cpu.txt").write_text("# nothing\n")
-    process = harness.matrix(*PLAN[:-1], "1", "-e", "old", "-e", "gone")
-    assert process.returncode == 0, process.stderr
-    assert process.stderr.count("gone is not available here") == 1
-    results = session.read(harness.run)
-    assert {launch.cell.environment for launch in results.launches} == {"old"}
-    assert {entry.cell.environment for entry in results.run.plan.unavailable} == {"gone"}
-    assert len(results.run.plan.groups) == 2
-
-
-@pytest.mark.slow
-def test_a_shard_that_is_killed_goes_on_and_each_launch_is_there_once(harness: Harness) -> None:
-    process = harness.start("matrix", *PLAN, *SHORT)
-    assert process.stderr
-    read_until(process.stderr, "round 1")
-    find_shards(process)[0].kill()
-    _, output = process.communicate(timeout=120)
-    assert "exit code 137 on slot " in output
-    assert process.returncode == 0, output
-    assert is_whole(harness.run)
-    # and for longer
-    resumed = harness("matrix", "--resume", str(harness.run), "--rounds", "4")
-    assert resumed.returncode == 0, resumed.stderr
-    assert is_whole(harness.run, 4)
-
-
-@pytest.mark.slow
 def test_an_interruption_ends_all_slots_and_what_is_missing_is_measured_later(harness: Harness) -> None:
     process = harness.start("matrix", *PLAN, *SHORT)
     assert process.stderr
@@ -126,21 +95,10 @@ def test_an_interruption_ends_all_slots_and_what_is_missing_is_measured_later(ha
     assert not is_whole(harness.run)
     with hold_machine():
         pass
-    resumed = harness("matrix", "--resume", str(harness.run))
-    assert resumed.returncode == 0, resumed.stderr
-    assert is_whole(harness.run)
-
-
-@pytest.mark.slow
-def test_a_run_whose_command_was_killed_is_resumed_at_once(harness: Harness) -> None:
-    process = harness.start("matrix", *PLAN, *SHORT, "--measure", "50ms")
-    assert process.stderr
-    read_until(process.stderr, "round 1")
-    with process:
-        process.kill()
-    resumed = harness("matrix", "--resume", str(harness.run))
-    assert resumed.returncode == 0, resumed.stderr
-    assert is_whole(harness.run)
+    for words, rounds in (((), 3), (("--rounds", "4"), 4)):
+        resumed = harness("matrix", "--resume", str(harness.run), *words)
+        assert resumed.returncode == 0, resumed.stderr
+        assert is_whole(harness.run, rounds)
 
 
 @pytest.mark.slow
@@ -201,63 +159,3 @@ def test_a_run_goes_on_in_the_slot_that_it_was_begun_in(tmp_path: Path) -> None:
     assert find_slot(folder.path) == Slot((0, 1, 2, 3), "1")
     folder.write_run(replace(run, slots=1), signed=True)
     assert find_slot(folder.path) is None
-
-
-#: Runs a command, which gets SIGINT while it starts its first shard, `before` or `after` the shard's process exists.
-#: The signal goes to another thread than the main one, so it doesn't end the main thread's wait: the worst case.
-INTERRUPTED = """
-import os, signal, subprocess, sys, threading
-from harness.__main__ import main
-from harness.fleet.shell import ShellRunner, subprocess as used
-
-class Process(subprocess.Popen):
-    def __init__(self, command, **options):
-        if when == "after":
-            super().__init__(command, **options)
-            os.killpg(self.pid, signal.SIGSTOP)
-        if not stopped.is_set():
-            signal.pthread_kill(threading.get_ident(), signal.SIGINT)
-            stopped.wait()
-        if when == "before":
-            super().__init__(command, **options)
-        os.killpg(self.pid, signal.SIGCONT)
-
-def stop(self):
-    plain_stop(self)
-    stopped.set()
-
-when, stopped, plain_stop = sys.argv.pop(1), threading.Event(), ShellRunner.stop
-ShellRunner.stop, ShellRunner.run.__globals__["subprocess"] = stop, type("", (), {**vars(used), "Popen": Process})
-main()
-"""
-
-
-def interrupt(harness: Harness, when: str, *arguments: str) -> None:
-    process = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, when, *arguments],
-        cwd=harness.root,
-        env=harness.environ,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert process.returncode == 130, process.stderr
-    assert "Traceback" not in process.stderr
-    left = [entry for entry in psutil.process_iter(["cwd"]) if entry.info["cwd"] == str(harness.root)]
-    assert not psutil.wait_procs(left, timeout=60)[1]
-
-
-@pytest.mark.slow
-def test_an_interruption_while_a_slot_starts_leaves_no_process_and_keeps_what_was_finished(harness: Harness) -> None:
-    for when in ("before", "after"):
-        interrupt(harness, when, "matrix", *PLAN, *SHORT)
-        assert not list((harness.root / "results").glob("*"))
-    process = harness.matrix(*PLAN)
-    assert process.returncode == 0, process.stderr
-    for when in ("before", "after"):
-        interrupt(harness, when, "matrix", "--resume", str(harness.run), "--rounds", "4")
-        assert is_whole(harness.run)
-    resumed = harness("matrix", "--resume", str(harness.run), "--rounds", "4")
-    assert resumed.returncode == 0, resumed.stderr
-    assert is_whole(harness.run, 4)

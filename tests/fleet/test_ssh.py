@@ -126,7 +126,6 @@ def serve(tmp_path: Path, harness: Harness) -> Iterator[Serve]:
 
 
 def uv_cache() -> str:
-    """Return the path of the user's package cache, so that hosts don't download packages."""
     from harness.machine import uv
 
     return subprocess.run([uv.find_uv(), "cache", "dir"], capture_output=True, text=True, check=True).stdout.strip()
@@ -144,7 +143,6 @@ def is_whole(merged: Path) -> bool:
 
 @pytest.fixture
 def own_scenario(harness: Harness) -> None:
-    """A scenario in the folder of the command, which hosts get too."""
     (harness.root / "mine.py").write_text((harness.root / "scenarios" / "ways.py").read_text())
 
 
@@ -211,35 +209,6 @@ def test_a_host_whose_command_dies_loses_only_its_shard_and_ctrl_c_ends_it_for_l
     assert "--rounds and --budget" in longer.stderr
 
 
-@pytest.mark.slow
-@needs_sshd
-@pytest.mark.usefixtures("own_scenario")
-def test_what_a_host_whose_server_dies_would_have_measured_is_measured_by_another_one(
-    harness: Harness, serve: Serve, tmp_path: Path
-) -> None:
-    one, two = serve("m-one"), serve("m-two")
-    process = harness.start("matrix", *PLAN, "--on", f"ssh://127.0.0.1:{one},127.0.0.1:{two}", *SHORT)
-    assert process.stderr
-    read_until(process.stderr, f"127.0.0.1:{one}: Shard ")
-    measuring = remotes(tmp_path / "m-one")
-    for server in servers(tmp_path / "m-one"):
-        server.kill()
-    _, output = process.communicate(timeout=300)
-    assert process.returncode == 1, output  # some cells fail, as they are to
-    assert f"on 127.0.0.1:{one}: " in output
-    assert "is missing" not in output
-    assert is_whole(harness.run)
-    # without its server, the host stops measuring
-    assert not psutil.wait_procs(measuring, timeout=60)[1]
-
-
-def servers(home: Path) -> list[psutil.Process]:
-    """Return the ssh server of the host with this home, and its processes for connections."""
-    named = [process for process in psutil.process_iter() if f"{home}.conf" in read_command(process)]
-    family = [process for server in named for process in [server, *server.children(recursive=True)]]
-    return [process for process in family if process.name().startswith("sshd")]
-
-
 def read_command(process: psutil.Process) -> list[str]:
     """Return the command line of a process; none if it has ended."""
     with contextlib.suppress(psutil.Error):
@@ -248,10 +217,6 @@ def read_command(process: psutil.Process) -> list[str]:
 
 
 def remotes(home: Path) -> list[psutil.Process]:
-    """Return the harnesses that measure on the host with this home.
-
-    Child processes are left out: until a child runs another program, its command line is its parent's.
-    """
     parents = {}
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
@@ -259,16 +224,6 @@ def remotes(home: Path) -> list[psutil.Process]:
                 parents[process] = process.ppid()
     numbers = {process.pid for process in parents}
     return [process for process, parent in parents.items() if parent not in numbers]
-
-
-@pytest.mark.slow
-@needs_sshd
-@pytest.mark.usefixtures("own_scenario")
-def test_where_no_host_answers_nothing_is_left(harness: Harness, serve: Serve) -> None:
-    process = harness.matrix("-s", "ways", "--on", "ssh://127.0.0.1:1")
-    assert process.returncode == 4
-    assert "Connection refused" in process.stderr
-    assert not list((harness.root / "results").glob("*"))
 
 
 def test_a_host_gets_what_this_harness_needs_at_the_versions_here() -> None:

@@ -42,7 +42,6 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def postgres(server: str) -> Iterator[str]:
-    """The DSN of an empty database."""
     import psycopg
 
     name = f"test_{secrets.token_hex(6)}"

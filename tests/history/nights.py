@@ -15,18 +15,15 @@ ORIGIN = Origin("570.86", "kit1", "77aa", "4f1c", "image1", "reference1", "desk"
 
 
 def key(scenario: str = "step", environment: str = "tf2.1", machine: str = MACHINE.id, **axes: str) -> Key:
-    """A series' key, against tf1.14."""
     return Key(machine, scenario, "cpu", tuple(sorted(axes.items())), environment, "tf1.14")
 
 
 def run_of(night: int) -> tuple[str, str]:
-    """The id of a night's run, and when it began."""
     when = FIRST + timedelta(days=night, minutes=7 * (night % 5))
     return f"{when:%Y-%m-%dT%H-%M-%SZ}-{night:04x}", when.isoformat()
 
 
 def series(of: Key, logs: Sequence[float | None], half: float = 0.008, seconds: float = 0.005) -> Series:
-    """A series with these log-ratios, a night each."""
     return Series(
         of,
         [
@@ -48,13 +45,11 @@ def series(of: Key, logs: Sequence[float | None], half: float = 0.008, seconds: 
 
 
 def noise(nights: int, level: float = 0.0, spread: float = 0.006, seed: int = 1) -> list[float]:
-    """Nights of one level."""
     drawn = random.Random(seed)
     return [drawn.gauss(level, spread) for _ in range(nights)]
 
 
 def entries(nights: int) -> list[HistoryEntry]:
-    """The runs of so many nights."""
     return [HistoryEntry(*run_of(night), [MACHINE], "nightly", "tf1.14", 6) for night in range(nights)]
 
 
@@ -76,7 +71,6 @@ def decided(of: JudgedSeries, *, confirmed: bool) -> Decision:
 
 
 def season(nights: int = 120) -> tuple[list[JudgedSeries], list[HistoryEntry], list[Note]]:
-    """Four months with something of everything."""
     driver = {"driver": ("575.51", 31)}
     all_series: list[Series] = []
     for place, call in enumerate(("fit", "train_on_batch")):
@@ -103,11 +97,3 @@ def season(nights: int = 120) -> tuple[list[JudgedSeries], list[HistoryEntry], l
         Note("2026-11-02T09:00:00+00:00", "the machine moved to the other room <b>&amp;</b>"),
     ]
     return [judge_series(entry, decisions) for entry in all_series], entries(nights), notes
-
-
-def many(count: int = 3000, nights: int = 60) -> tuple[list[JudgedSeries], list[HistoryEntry], list[Note]]:
-    """Thousands of series."""
-    judged = [
-        judge_series(series(key(f"s{place % 50}", n=str(place)), noise(nights, seed=place))) for place in range(count)
-    ]
-    return judged, entries(nights), []

@@ -18,7 +18,6 @@ ROUNDS = 5
 
 
 def point(night: int, log_ratio: float | None, origin: Origin = ORIGIN, error: float = 0.01) -> SeriesPoint:
-    """What the night of that number says."""
     started = datetime(2026, 1, 1, 4, tzinfo=UTC) + timedelta(days=night)
     half = error * student(ROUNDS - 1)
     ends = (None, None) if log_ratio is None else (log_ratio - half, log_ratio + half)
@@ -39,7 +38,6 @@ def series(
 
 
 def of_line(logs: Sequence[float | None]) -> Series:
-    """Return a series of a release line with these log ratios, each with the next wheel."""
     versions = {
         at: {"version": f"tf-nightly==2.23.0.dev{at:03}", "lock": f"lock{at}", "reference_version": "tf1.14"}
         for at in range(len(logs))
@@ -48,11 +46,9 @@ def of_line(logs: Sequence[float | None]) -> Series:
 
 
 def noise(nights: int, level: float = 0.0, *, spread: float = 0.01, seed: int = 0) -> list[float]:
-    """Nights that scatter around a level."""
     drawn = np.random.default_rng(seed).normal(size=nights) * spread + level
     return [float(entry) for entry in drawn]
 
 
 def stepped(at: int, nights: int, share: float = 0.08, seed: int = 0) -> list[float]:
-    """Noise that is slower by so much from night `at` on."""
     return [*noise(at, seed=seed), *noise(nights - at, math.log1p(share), seed=seed + 100)]

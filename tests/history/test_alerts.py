@@ -46,21 +46,18 @@ def alert(cause="a", *, confirmed="2026-11-20T04:00:00+00:00", body="It is slowe
 
 @pytest.fixture
 def github(tmp_path, monkeypatch):
-    """Return the repository that the nightly script changes."""
     repository = Repository(tmp_path / "repository.json")
     monkeypatch.setattr(script, "gh", repository.gh)
     return repository
 
 
 def list_issues(github):
-    """List the issues, as the nightly script does."""
     path = github._path.with_name("issues.json")
     path.write_text(github.gh("issue", "list", "--label", LABEL, "--state", "all", "--limit", "99", "--json", LISTED))
     return read_issues(path)
 
 
 def run_night(github, *alerts):
-    """List the issues, decide, and carry out the steps."""
     steps = plan_steps(alerts, list_issues(github))
     for step in steps:
         script.carry_out(json.loads(json.dumps(step.document)))
@@ -154,6 +151,21 @@ def test_a_step_that_gh_refuses_ends_the_script_and_is_named(monkeypatch, tmp_pa
         script.main()
 
 
+def test_an_issue_keeps_the_link_to_the_workflow_run_until_its_change_is_confirmed_again(monkeypatch, tmp_path):
+    for name, value in {"SERVER_URL": "https://x", "REPOSITORY": "a/b", "RUN_ID": "9"}.items():
+        monkeypatch.setenv(f"GITHUB_{name}", value)
+    first, link = "Confirmed on 2026-11-20 in the run run-1.", "\n\n[Workflow run](https://x/a/b/actions/runs/{})"
+    (tmp_path / "issues.json").write_text(json.dumps([{"number": 1, "body": first + link.format(1)}]))
+    monkeypatch.setattr("sys.argv", ["issues", str(tmp_path / "issues.json")])
+    texts = []
+    monkeypatch.setattr(script, "gh", lambda *words, body: texts.append(body))
+    bodies = [f"{first}\n\nMore.", first.replace("run-1", "run-2"), "In the run run-2."]
+    steps = [{"step": "edit", "number": 1, "title": "Slower", "body": body, "why": "Text differs."} for body in bodies]
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(steps)))
+    script.main()
+    assert texts == [body + link.format(run) for body, run in zip(bodies, (1, 9, 9), strict=True)]
+
+
 def slower(share=0.08, key=KEY):
     """A series that is slower from its 15th night on, with another lock."""
     return series(stepped(14, 24, share), {14: {"lock": "bbbbbbbbbbbb"}}, key)
@@ -231,16 +243,6 @@ def test_the_issue_of_a_machine_is_closed_by_its_next_run(github):
     # it was overdue before it was closed: the same silence doesn't open it again
     assert run_night(github, silent) == [KEEP]
     assert run_night(github, replace(silent, confirmed="2026-12-09T04:00:00+00:00")) == [REOPEN]
-
-
-def test_an_issue_links_to_the_workflow_run_that_wrote_its_text(github, monkeypatch):
-    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
-    monkeypatch.setenv("GITHUB_REPOSITORY", "me/mine")
-    for number, body, kind in ((1, "First.", OPEN), (2, "First.", KEEP), (3, "Second.", EDIT)):
-        monkeypatch.setenv("GITHUB_RUN_ID", str(number))
-        assert run_night(github, alert(body=body)) == [kind]
-    (issue,) = github.issues
-    assert issue["body"].endswith("Second.\n\n[Workflow run](https://github.com/me/mine/actions/runs/3)")
 
 
 def test_a_change_that_is_accepted_or_muted_is_no_issue_until_the_day():

@@ -13,7 +13,6 @@ from tests.history.test_states import decision
 
 @pytest.fixture
 def searches(monkeypatch):
-    """The lengths of what was searched."""
     lengths = []
 
     def count(all_series, options):
@@ -25,7 +24,6 @@ def searches(monkeypatch):
 
 
 def find_with_file(path, all_series):
-    """Judge series with the changes that the file has, and save them."""
     cache = ChangeCache(path)
     judged = [judge_series(one_series, known=cache) for one_series in all_series]
     cache.save()

@@ -1,7 +1,6 @@
 """What decides on a change, how both sides of it are made again, and what their run says."""
 
 import math
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,6 +30,7 @@ from harness.session.request import Request
 from tests.conftest import ROOT
 from tests.factories import cells, rounds, run
 from tests.refusal import read_refusal
+from tests.workflow import git
 
 KEY = Key("m-1", "keras_step", "cpu", (("call", "fit"),), "tf2.1", "tf1.14", way="1 CPU in turns")
 
@@ -176,20 +176,15 @@ def versions(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
     path = tmp_path / "mine.py"
 
-    def git(*words):
-        user = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
-        command = ["git", "-C", str(tmp_path), *user, *words]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
     summaries = []
-    git("init", "-q")
+    git(tmp_path, "init", "-q")
     for extra in (0, 1):
         text = HEADER.format(extra=extra)
         path.write_text(text)
-        git("add", "mine.py")
-        git("commit", "-qm", "one")
+        git(tmp_path, "add", "mine.py")
+        git(tmp_path, "commit", "-qm", "one")
         digest = hash_files({"mine.py": text.encode()})[:16]
-        summaries.append(summary({}, commit=git("rev-parse", "HEAD"), name="mine", digest=digest))
+        summaries.append(summary({}, commit=git(tmp_path, "rev-parse", "HEAD"), name="mine", digest=digest))
     return path, *summaries
 
 

@@ -19,13 +19,11 @@ from tests.refusal import read_refusal
 
 
 def later(night: Summary, number: int, **changes: object) -> Summary:
-    """The same run, so many nights later."""
     when = f"2026-11-{21 + number}"
     return replace(night, **{"run": f"{when}T04-10-00Z-000{number}", "started": f"{when}T04:10:00Z", **changes})
 
 
 def open_history(place: str, *, writing: bool = False) -> None:
-    """Open a history, and close it."""
     with History.open(place, writing=writing):
         pass
 
@@ -37,7 +35,6 @@ def add(place: str, night: Summary) -> bool:
 
 @pytest.fixture
 def place(tmp_path: Path) -> str:
-    """The path of an empty history."""
     return str(tmp_path / "history.duckdb")
 
 
@@ -343,33 +340,3 @@ def test_a_server_that_goes_away_is_an_error_and_nothing_is_half_saved(postgres:
         with History.open(postgres) as history:
             assert [entry.run for entry in history.runs()] == [night.run]
             assert not history.notes()
-
-
-#: Ends with one history open in a generator, and one in a thread, after garbage collection was paused.
-OPEN_AT_EXIT = """\
-import sys
-from threading import Event, Thread
-from harness.history.index import History
-from harness.store.folder import pause_garbage_collection
-
-def read(path, wait):
-    with History.open(path, writing=True) as history:
-        history.runs()
-        wait()
-        yield
-
-there = Event()
-with pause_garbage_collection():
-    generator = read(sys.argv[1], lambda: None)
-    next(generator)
-in_thread = read(sys.argv[2], lambda: (there.set(), Event().wait()))
-Thread(target=next, args=[in_thread], daemon=True).start()
-there.wait()
-"""
-
-
-@pytest.mark.slow
-def test_a_process_that_ends_with_histories_open_says_nothing(tmp_path: Path) -> None:
-    paths = [str(tmp_path / name) for name in ("x.duckdb", "y.duckdb")]
-    process = subprocess.run([sys.executable, "-c", OPEN_AT_EXIT, *paths], capture_output=True, text=True, check=True)
-    assert (process.stdout, process.stderr) == ("", "")

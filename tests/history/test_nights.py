@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from bench.simulation.correlated import Course, false_suspicions, found_after, rates, shares
-from bench.simulation.nights import RULES, SOON, Kind, at_most, between, delay, delays, false_alarms, nights, whole
+from bench.simulation.correlated import Course, found_after, rates, shares
+from bench.simulation.nights import RULES, SOON, Kind, at_most, between, delays, false_alarms, nights, whole
 
 
 def test_nothing_is_suspected_where_nothing_changes():
@@ -28,23 +28,6 @@ def test_a_change_is_suspected_confirmed_and_has_one_issue(kind):
     simulated = whole(kind, 6, 0, cells=2)
     assert (simulated.changes, simulated.soon, simulated.confirmed, simulated.alarmed) == (1, 1, 1, 1)
     assert (simulated.false_suspicions, simulated.false_alarms) == (0, 0)
-
-
-def test_each_rule_sees_a_step_that_is_plain_and_those_of_one_night_take_a_spike_for_one():
-    stepped = nights(Kind.STILL, np.random.default_rng(5), step=math.log(1.3), at=50)
-    assert [name for name in RULES if delay(RULES[name], stepped, stepped.ratios, 50) is None] == []
-    draw = np.random.default_rng(6)
-    spikes = [nights(Kind.SPIKES, draw) for _ in range(5)]
-    rule = RULES["5 % slower than the previous nightly run"]
-    assert any(false_alarms(rule, simulated, simulated.ratios) for simulated in spikes)
-
-
-@pytest.mark.slow
-def test_allowing_for_correlation_leaves_few_false_suspicions_of_correlated_nights():
-    before, now = (
-        false_suspicions(name, Course(0.03, 0.8), 7, range(6)) for name in ("harness without the factor", "harness")
-    )
-    assert now <= 1 < before
 
 
 def test_a_plain_step_of_independent_nights_is_found_in_its_first_nights():

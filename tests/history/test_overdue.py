@@ -15,7 +15,6 @@ START = datetime.fromisoformat("2026-11-20T02:17:00+00:00")
 
 
 def days(number: int) -> datetime:
-    """The time so many days after the start."""
     return START + timedelta(days=number)
 
 

@@ -10,11 +10,10 @@ from harness.history import page
 from harness.history.states import judge_series
 from harness.model.history import Key, Note
 from harness.report.html import assets
-from tests.history.nights import entries, key, many, noise, season, series
+from tests.history.nights import entries, key, noise, season, series
 
 
 def data(text: str) -> dict[str, Any]:
-    """What the page's scripts are given."""
     script = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert script
     document: dict[str, Any] = json.loads(script[1])
@@ -23,12 +22,10 @@ def data(text: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def seasonal() -> str:
-    """The page of four months with something of everything."""
     return page.render(*season(), 0.03)
 
 
 def find_fit(text: str) -> dict[str, Any]:
-    """The series of the call `fit`."""
     return next(entry for entry in data(text)["series"] if "call=fit" in entry["name"])
 
 
@@ -122,9 +119,3 @@ def test_machines_are_told_apart_where_there_are_several_and_a_note_of_a_date_is
         "step tf2.1 cpu vs tf1.14 on m-99999999",
     ]
     assert document["notes"] == [[1785628800, "moved"]]
-
-
-@pytest.mark.slow
-def test_a_page_of_thousands_of_series_is_bounded() -> None:
-    text = page.render(*many(2000, 30), 0.03)
-    assert len(text) < 50 * 2000 * 30

@@ -27,6 +27,7 @@ from harness.upstream.issue import MOST
 from tests.factories import broken, cell, launch, rounds, run, scenario
 from tests.packageindex import PackageIndex, serving
 from tests.refusal import read_refusal
+from tests.workflow import git
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 OLD = Environment("tf2.0", "2.0.0", PYTHON, "2019-11-01T00:00:00Z")
@@ -71,14 +72,12 @@ def make_files(results: Results, tracker: str = "tensorflow") -> dict[str, str]:
 
 
 def read_issue(results: Results, tracker: str = "tensorflow") -> dict[str, str]:
-    """The issue's fields by their titles."""
     parts = make_files(results, tracker)["issue.md"].split("### ")[1:]
     return {title: text.strip() for title, _, text in (part.partition("\n") for part in parts)}
 
 
 @pytest.fixture
 def measured(tmp_path: Path) -> Path:
-    """The folder of a run that measured two modes of one release."""
     folder = RunFolder.create(tmp_path / "results", "run")
     folder.write_run(make_run())
     for entry in rounds(TIMES):
@@ -162,7 +161,6 @@ def test_a_nightly_that_shows_it_too_or_not_is_named() -> None:
 
 
 def make_claim(environment: str = "tf2.0", worse: str = "eager", **changes: object) -> Claim:
-    """A claim that one mode takes twice as long as the other."""
     better = {"eager": "graph", "graph": "eager"}[worse]
     sides = [ClaimSide(environment, {"mode": mode}) for mode in (worse, better)]
     claim = Claim(parse("T#33487"), "it takes twice as long", *sides, ratio=(1.5, 2.5), when={"call": "fit"})
@@ -209,9 +207,8 @@ def test_the_code_of_a_projects_scenario_is_the_measured_one(tmp_path: Path, mon
     path.write_text(measured)
     (tmp_path / "docker-bake.hcl").touch()
     monkeypatch.setenv("HARNESS_PROJECT", str(tmp_path))
-    who = ("-c", "user.name=N", "-c", "user.email=n@example.org", "-c", "commit.gpgsign=false")
     for command in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "one"]):
-        subprocess.run(["git", *who, *command], cwd=tmp_path, check=True)
+        git(tmp_path, *command)
     fields = {"scripts": {}, "own": {"step": hash_files({"step.py": measured.encode()})}}
 
     def code(**changes: object) -> str:
@@ -273,12 +270,6 @@ def test_nothing_tells_the_machine_or_its_user(tmp_path: Path, measured: Path, m
     for name, text in texts.items():
         assert not [secret for secret in secrets if secret in text], name
     assert json.loads(texts["run.json"])["command"][-1] == "y.py"
-
-
-def test_a_word_of_the_code_stays_though_a_user_is_called_so(measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = make_files(Results(make_run(), rounds(TIMES)))["repro.py"]
-    monkeypatch.setattr(bundle.getpass, "getuser", lambda: "bench")
-    assert make_files(Results(make_run(), rounds(TIMES)))["repro.py"] == before
 
 
 @pytest.mark.slow

@@ -62,7 +62,6 @@ def import_text(text: str, folder: Path) -> SimpleNamespace:
 
 
 def run_text(text: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a standalone script, where nothing of this project is there."""
     (folder / "repro.py").write_text(text)
     command = [sys.executable, *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
