@@ -8,10 +8,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
 from harness.analysis.runs import Pair
-from harness.model.environment import Device
 from harness.report import changes, markdown
 from harness.report.blocks import Items, Section, Table, Text
-from tests.factories import cell, scenario
+from tests.factories import cell
 from tests.quantified import quantified, quantified_run
 from tests.two_runs import CELLS, MARGIN, all_but, first, pair, second
 
@@ -100,13 +99,6 @@ def test_a_line_has_the_times_and_the_ratios_of_its_cell():
 def test_what_changed_comes_first_and_what_did_not_last():
     lines, _ = list_lines(first(), second(SLOWER | {CELLS[4]: 0.008}))
     assert [line[4] for line in lines.values()] == ["slower", "faster", "same", "same", "same", "same"]
-
-
-def test_cells_are_named_by_what_tells_them_apart():
-    seconds = dict.fromkeys([cell(), cell(device=Device.GPU), cell(of="other", mode="eager")], 0.01)
-    both = [scenario(), scenario("other")]
-    lines, _ = list_lines(first(seconds, scenarios=both), second(seconds, scenarios=both))
-    assert set(lines) == {"step, tf1.14, cpu", "step, tf1.14, gpu", "other, tf1.14, cpu"}
 
 
 def test_a_line_says_what_its_verdict_rests_on():

@@ -40,14 +40,6 @@ def texts() -> dict[str, str]:
     return {"terminal": out.getvalue(), **{format: render(format, results) for format in formats}}
 
 
-def test_the_run_is_hostile() -> None:
-    run, launches = hostile()
-    assert run.scenarios[0].name == HOSTILE
-    assert any("|" in value for values in run.scenarios[0].axes.values() for value in values)
-    assert any("\x1b" in launch.error for launch in launches)
-    assert max(len(launch.stderr) for launch in launches) > 10_000_000
-
-
 def test_every_format_is_bounded_has_no_control_character_and_does_not_lose_the_run(texts: dict[str, str]) -> None:
     control = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
     for format, text in texts.items():

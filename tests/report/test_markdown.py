@@ -46,13 +46,6 @@ def split(*blocks):
     return split_report(make_sections(*blocks), "results/RUN")
 
 
-def test_sections_have_headings_and_their_blocks():
-    assert split(Text("Words.", where=FILES)).report == (
-        "# Title\n\nThe answer.\n\n<details>\n<summary>More: Middle · Again</summary>\n\n"
-        "## Middle\n\nWords.\n\n## Again\n\n```sh\nharness matrix\n```\n\n</details>\n"
-    )
-
-
 def test_each_block_is_markdown_in_which_text_is_text():
     address = Link("source", "https://example.org")
     for block, text in (

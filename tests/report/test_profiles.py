@@ -11,7 +11,7 @@ from harness.analysis.profiles import Frame
 from harness.model.launch import Role, Status
 from harness.model.profile import Part
 from harness.report import markdown
-from harness.report.blocks import Drawing, Items, Table, Where
+from harness.report.blocks import Drawing, Items, Where
 from harness.report.flamegraphs import draw, draw_changes
 from harness.report.profiles import ProfileReport, make_speedscope
 from tests.factories import broken, cell, launch, run, scenario
@@ -58,24 +58,8 @@ def find_blocks(kind, *measured):
     return [block for section in sections for block in section.blocks if isinstance(block, kind)]
 
 
-def read_rows(table):
-    return [[entry.text for entry in line.entries] for line in table.lines]
-
-
 def test_a_report_reads_as_its_golden_file(golden: SnapshotAssertion):
     assert render(*BOTH) == golden
-
-
-def test_each_cell_s_calls_and_its_share_of_data_handling():
-    summary = find_blocks(Table, profile_launch(GRAPH))[0]
-    assert read_rows(summary) == [["tf1.14 graph", "300", "110", "9.1", "10.0"]]
-    assert Where.TERMINAL in summary.where
-
-
-def test_top_functions_are_told_per_call():
-    tables = find_blocks(Table, profile_launch(GRAPH))
-    by_own_time = [table for table in tables if table.caption == "Functions by own time"][1]
-    assert read_rows(by_own_time)[0] == ["TF_Run", "1", "80.0", "80.0", "80.0", "80.0"]
 
 
 def test_what_a_scenario_does_once_is_compared_by_its_first_calls():

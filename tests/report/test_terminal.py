@@ -31,23 +31,6 @@ def squeeze(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_what_is_for_a_terminal_is_printed_in_order() -> None:
-    text = print_sections(everything(cells()))
-    parts = [
-        "A step: tf1.14",
-        "takes 2.70×",
-        "only printed",
-        "Comparisons",
-        "call 0",
-        "Again",
-        "- one",
-        "- two and three",
-    ]
-    assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
-    for other in ("only pasted", "Phases of it", "Hand-made", "More of it"):
-        assert other not in text
-
-
 def test_what_is_typed_is_not_wrapped() -> None:
     text = print_sections(everything(cells(), text=" and so on" * 9), 60)
     assert f"harness report{' and so on' * 9}\n" in text
@@ -61,15 +44,6 @@ def test_no_line_is_wider_than_the_terminal_and_no_number_is_torn() -> None:
         for number in ("15.0", "27.0", "1.40× (1.40 to 1.40)", "0.5× (0.4 to 9)"):
             assert number in text, width
         assert "…" not in text
-
-
-def test_with_room_a_table_is_whole_and_shows_its_plots() -> None:
-    lines = print_block(compared(cells()), 160).splitlines()
-    (head,) = (line for line in lines if "time ratio" in line)
-    assert squeeze(head) == "call comparison time ratio below 1 faster verdict remarks"
-    (last,) = (line for line in lines if "call 2" in line)
-    start = "call 2 tf2.0 vs tf1.14, graph 2.5× (0.4 to 9) ··─●─··| faster 2 more rounds (3 min) would probably"
-    assert squeeze(last) == f"{start} settle it, or so"
 
 
 def test_plots_are_the_first_to_go() -> None:

@@ -33,13 +33,6 @@ def make_many(count):
     return make_section(run(members, scenarios=[scenario(axes=axes)]), launches)
 
 
-def test_the_heading_counts_the_cells_without_a_result():
-    first, *rest = TIMES
-    without = [broken(first, Status.FAILED), *rounds({member: TIMES[member] for member in rest})]
-    assert make_section(run(TIMES), without).title == "1 of 4 cells has no result"
-    assert not list(no_results.make_sections(Results(run(), rounds(TIMES))))
-
-
 def test_reasons(snapshot: SnapshotAssertion):
     gone = [Unavailable(member, "needs keras<2.4", "Choose another.") for member in cells(["tf2.1"])]
     one = run([cell()])
@@ -56,6 +49,7 @@ def test_reasons(snapshot: SnapshotAssertion):
         "error output": (one, [killed]),
     }
     assert {name: render_section(make_section(*stored)) for name, stored in runs.items()} == snapshot
+    assert not list(no_results.make_sections(Results(run(), rounds(TIMES))))
 
 
 def test_cells_beyond_the_names_are_counted():

@@ -1,6 +1,5 @@
 """What was measured."""
 
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +11,7 @@ from harness.model.environment import Device
 from harness.model.gpu import UsedGpu
 from harness.model.launch import CPU_QUOTA, Limits
 from harness.model.run import Stop, StopReason
-from harness.report.blocks import Code, Items, Link, Where
-from harness.report.markdown import LIMIT, split_report
-from harness.report.sections import summary
+from harness.report.blocks import Items, Link, Where
 from harness.report.sections.run_info import (
     SCRIPT_CHARACTERS,
     command_to_continue,
@@ -25,7 +22,7 @@ from harness.report.sections.run_info import (
     make_sections,
 )
 from tests.factories import cell, cells, groups, launch, rounds, run, scenario
-from tests.report.sections.reading import all_tables, everything, rows, strong, summaries, text
+from tests.report.sections.reading import everything, strong, summaries, text
 
 TIMES = dict.fromkeys(cells(), 0.01)
 UNKNOWN = BackendFacts("")
@@ -61,16 +58,6 @@ def test_scenarios_and_how_many_of_their_cells_have_a_result(snapshot: SnapshotA
     assert "Another" not in list_items(without_source)
     addresses = [part.address for part in find_items(run(), launches)[0] if isinstance(part, Link)]
     assert addresses == ["https://example.org/question/1"]
-
-
-def test_it_is_in_the_report_and_the_facts_are_folded_in_the_details():
-    section = make_section(run())
-    assert summaries(section, Where.PASTE) == []
-    assert len(summaries(section, Where.DETAILS)) == 1
-    assert section.shown(Where.TERMINAL) is None
-    (table,) = all_tables(section)
-    assert ["machine", "kernel", "Linux 6.1"] in rows(table)
-    assert ["backend", "why", "An engine answers."] in rows(table)
 
 
 # The machine.
@@ -166,16 +153,6 @@ def run_own(script):
     return run(scenarios=[scenario(path=Path("/home/me/step.py"))], scripts={"step": script})
 
 
-def test_a_users_own_scenario_is_folded_with_its_hash():
-    script = "# /// script\nprint('`x`')\n"
-    section = make_section(run_own(script))
-    (summary,) = summaries(section, Where.PASTE)
-    assert summary.endswith(f" step.py, SHA-256 {hashlib.sha256(script.encode()).hexdigest()}")
-    (code,) = [block for block in everything(section, Where.PASTE) if isinstance(block, Code)]
-    assert (code.text, code.language) == (script, "python")
-    assert not summaries(make_section(run()), Where.PASTE)
-
-
 def test_a_long_scenario_is_in_the_details():
     for length, where, other in (
         (SCRIPT_CHARACTERS, Where.PASTE, Where.DETAILS),
@@ -184,19 +161,6 @@ def test_a_long_scenario_is_in_the_details():
         (folded,) = [block for block in make_section(run_own("x" * length)).blocks if "step.py" in str(block)]
         assert where | Where.PAGE in folded.where, length
         assert other not in folded.where, length
-
-
-def test_many_scenarios_leave_the_report_below_its_limit():
-    names = [f"step{at}" for at in range(5)]
-    planned = run(
-        [cell(of=name) for name in names],
-        scenarios=[scenario(name, path=Path(f"{name}.py")) for name in names],
-        scripts={name: f"# {name}\n" * 2000 for name in names},
-    )
-    results = Results(planned, [])
-    files = split_report([*summary.make_sections(results), *make_sections(results)], "results/x")
-    assert len(files.report) < LIMIT
-    assert all(f"# {name}\n" in files.report + files.details for name in names)
 
 
 def run_ended(*stops, suite="", **plan):

@@ -17,7 +17,6 @@ from harness.report.blocks import Table, Where
 from harness.report.phrases import capitalize
 from harness.report.sections import scenarios
 from harness.report.sections.scenarios import AS_THE_SOURCE
-from tests.claims import BETTER, CLAIM, WORSE, claimed_scenario
 from tests.factories import COMPARE, ENVIRONMENTS, broken, cell, cells, growing, launch, rounds, run, scenario
 from tests.quantified import quantified, quantified_run
 from tests.report.sections import reading
@@ -117,29 +116,6 @@ def test_without_any_verdict_there_is_no_column_and_one_line_says_why(snapshot: 
     assert [name for name, heads in headings.items() if "verdict" in heads] == ["three rounds", "two rounds, far"]
     # the line above the table says it, and no remark repeats it
     assert "remarks" not in headings["a control beyond the margin"]
-
-
-def test_legends_depend_on_how_often_verdicts_are_checked_and_on_the_rounds():
-    claimed = run([WORSE, BETTER], scenarios=[claimed_scenario()], asked={"claims": [str(CLAIM.issue)], "rounds": 30})
-    seconds = {WORSE: 0.02, BETTER: 0.01}
-    legends = {
-        "one round": make_section(run(TIMES), rounds(SECONDS, count=1)),
-        "two rounds": make_section(run(TIMES), rounds(dict.fromkeys(SECONDS, 0.01), count=2)),
-        "five rounds": make_section(run(TIMES), rounds(SECONDS)),
-        "claims, one check": make_section(claimed, rounds(seconds, count=3)),
-        "claims, two checks": make_section(claimed, rounds(seconds, count=6)),
-    }
-    words = {"level": "Each of these 10 intervals", "Holm": "Holm", "look": "instead of 5 %"}
-    assert {
-        name: [word for word, text in words.items() if any(text in legend for legend in reading.texts(section))]
-        for name, section in legends.items()
-    } == {
-        "one round": [],
-        "two rounds": ["level"],
-        "five rounds": ["level", "Holm"],
-        "claims, one check": [],
-        "claims, two checks": ["look"],
-    }
 
 
 def test_percentages_stand_where_the_source_counts_in_them():

@@ -86,13 +86,6 @@ def test_sentences(snapshot: SnapshotAssertion):
     assert {name: scripts.describe_scripts(results) for name, results in runs.items()} == snapshot
 
 
-def test_the_sentences_are_the_answer_and_are_not_repeated():
-    results = measure(make_scenario(OWN), **{"import": (0.05, 0.15), OWN: (0.05, 0.05)})
-    section, rest = summary.make_sections(results)
-    assert section.blocks[0].words[0].text == scripts.describe_scripts(results)[0]
-    assert not any("in the tables" in text for value in (section, rest) for text in texts(value))
-
-
 def measure_printed(numbers, *, units=()):
     """Three rounds in which the script prints these numbers in both releases, by name: two lists of values."""
     launches = []

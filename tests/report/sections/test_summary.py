@@ -1,6 +1,5 @@
 """The answer, in sentences."""
 
-import json
 import random
 import re
 from dataclasses import replace
@@ -13,12 +12,12 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Interval
 from harness.analysis.verdicts import Deciding
 from harness.model.launch import Sample
-from harness.model.run import StandIn, Stop, StopReason
+from harness.model.run import Stop, StopReason
 from harness.model.scenario import Comparison
-from harness.report import format
-from harness.report.blocks import REPORT, Callout, Table, Text, walk_blocks
+from harness.report.blocks import REPORT, Table, Text, walk_blocks
 from harness.report.formats import render
 from harness.report.sections import summary
+from tests.claims import BETTER, WORSE, claimed_scenario
 from tests.factories import COMPARE, ENVIRONMENTS, cell, cells, rounds, run, scenario
 from tests.quantified import NEW, VALUES, quantified, quantified_run
 
@@ -48,15 +47,6 @@ def add_fingerprints(launches, is_other):
 def find_blocks(measured, *kinds):
     """Return the blocks of these kinds on the first screen."""
     return [block for block in next(summary.make_sections(measured)).blocks if isinstance(block, kinds)]
-
-
-def test_a_release_that_stands_in_is_a_warning_in_the_report():
-    measured = results()
-    stand_in = StandIn("tf2.0", "tf2.9", "A card", "it has no code", pins={"tensorflow": "2.9.0"})
-    measured.run = replace(measured.run, plan=replace(measured.run.plan, stand_ins=[stand_in]))
-    (alert,) = find_blocks(measured, Callout)
-    assert (len(alert.blocks), alert.where) == (1, REPORT)
-    assert json.loads(render("json", measured))["run"]["plan"]["stand_ins"][0]["environment"] == "tf2.0"
 
 
 def describe_calls(**factors):
@@ -125,7 +115,7 @@ def end(measured, stops, **plan):
 
 def test_sentences_about_what_would_settle_unclear_comparisons(snapshot: SnapshotAssertion):
     narrow = {name: Stop(StopReason.PRECISION, FIRST_LOOK) for name in (FIT, OTHER)}
-    unclear = make_unsettled(0.0112, 0.03)
+    unclear, of_claim = make_unsettled(0.0112, 0.03), {WORSE: 0.0115, BETTER: 0.01}
     by_precision = end(unclear, narrow, precision=0.2, rounds=100)
     by_claims = end(unclear, narrow, precision=None, claims=["tensorflow/tensorflow#1"])
     one_ended = {FIT: Stop(StopReason.ROUNDS, 5), OTHER: Stop(StopReason.PRECISION, 5)}
@@ -137,6 +127,7 @@ def test_sentences_about_what_would_settle_unclear_comparisons(snapshot: Snapsho
         "ended by a precision": by_precision,
         "ended by claims": by_claims,
         "one group ended by a precision": end(make_unsettled(0.0103, 0.02), one_ended, precision=0.2, rounds=5),
+        "a claim": Results(run([WORSE, BETTER], scenarios=[claimed_scenario()]), rounds(of_claim, spread=0.2)),
         "nothing is unclear": results(),
     }
     assert {
@@ -145,27 +136,6 @@ def test_sentences_about_what_would_settle_unclear_comparisons(snapshot: Snapsho
     } == snapshot
     assert summary.find_rounds_to_settle(by_precision) is None
     assert summary.command_to_continue(by_precision) == ""
-
-
-def test_the_suggested_rounds_their_cost_and_their_command_belong_together():
-    unclear = make_unsettled(0.0112, 0.03)
-    text, command = summary.suggest_rounds(unclear)
-    compared = [value.compared for row in unclear.tables[0].rows for value in row.values if value.compared]
-    (settling,) = {comparison.settling for comparison in compared if comparison.settling}
-    cost = settling.rounds * sum(unclear.found.costs.values())
-    assert (
-        f"{5 + settling.rounds} rounds in total ({settling.rounds} more, about {format.duration(cost)})" in text.words
-    )
-    assert command.text.endswith(f" --rounds {5 + settling.rounds}")
-    blocks = list(walk_blocks(next(summary.make_sections(unclear)).blocks))
-    assert (blocks.count(text), blocks.count(command)) == (1, 1)
-    # of the groups that are continued alone
-    stops = {FIT: Stop(StopReason.ROUNDS, 5), OTHER: Stop(StopReason.PRECISION, 5)}
-    measured = end(make_unsettled(0.0103, 0.02), stops, precision=0.2, rounds=5)
-    total = summary.find_rounds_to_settle(measured)
-    text, command = summary.suggest_rounds(measured)
-    assert f"({total - 5} more, about {format.duration((total - 5) * measured.found.costs[FIT])})" in text.words
-    assert command.text.endswith(f" --rounds {total}")
 
 
 def test_no_fewer_rounds_are_suggested_than_a_group_has():
@@ -189,18 +159,6 @@ def test_a_verdict_that_another_interval_decides_has_both_intervals(snapshot: Sn
     table, note = find_blocks(measured, Table, Text)[1:3]
     assert table.lines[0].entries[0].text == "eager"
     assert [summary.describe_answer(measured.run, measured.answers[0]), note.words] == snapshot
-
-
-def test_every_comparison_of_the_header_is_answered_the_decided_ones_first():
-    times = {**TIMES, cell("tf2.0"): 0.0102}
-    measured = results(times, rounds(times, spread=0.02), compare=COMPARE)
-    assert [answer.comparison.name for answer in measured.answers if answer.is_decided] == [
-        "TF 2 against TF 1",
-        "graph against eager",
-        "graph against eager",
-        "each release's default mode",
-    ]
-    assert [answer.is_decided for answer in measured.answers] == [True] * 4 + [False]
 
 
 def make_variants(names, seconds):
