@@ -54,13 +54,6 @@ def test_plots_are_the_first_to_go() -> None:
     assert squeeze(text).count("time ratio verdict remarks") == 1
 
 
-def test_without_room_beside_them_labels_stand_over_their_lines() -> None:
-    lines = [squeeze(line) for line in print_block(compared(cells()), 70).splitlines()]
-    at = lines.index("call 0 tf2.0 vs tf1.14, graph")
-    assert lines[at + 1].startswith("0.5× (0.4 to 9) slower 0 more")
-    assert "time ratio verdict remarks" in lines[:at]
-
-
 def test_a_grid_is_cut_into_blocks_that_have_its_labels() -> None:
     heads = [Head("call", is_label=True), *(Head(entry, is_number=True) for entry in "abcd")]
     table = Table("Grid", heads, [Line([Entry("fit"), *(Entry(f"{entry}.0") for entry in "1234")])], where=REPORT)

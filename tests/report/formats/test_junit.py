@@ -17,7 +17,6 @@ from harness.model.launch import Status
 from harness.report.formats.junit import render
 from tests.claims import BETTER, WORSE, claimed_scenario
 from tests.factories import broken, cell, cells, launch, rounds, run
-from tests.quantified import quantified, quantified_run
 from tests.report.formats.examples import HOSTILE, example, hostile, nothing, one_launch
 
 SCHEMA = xmlschema.XMLSchema(Path(__file__).parent / "junit-10.xsd")
@@ -56,11 +55,6 @@ def test_counts_are_those_of_the_cases() -> None:
             outcomes["error"],
         )
     assert int(suite.get("skipped", "")) == outcomes["skipped"] > 0
-
-
-def test_a_cells_time_is_its_seconds_per_step() -> None:
-    case = read_cases(*one_launch())["step tf1.14 cpu call=fit dtype=float32 mode=graph"]
-    assert (case.get("time"), case.get("classname"), outcome(case)) == ("0.010000000", "step", "")
 
 
 def test_what_became_of_a_cell() -> None:
@@ -114,15 +108,6 @@ def test_any_error_gives_xml_that_can_be_read(texts: list[str]) -> None:
     failed = [broken(cell(call=text), Status.FAILED, error=text, stderr=text) for text in texts]
     cases = read_cases(run([launch.cell for launch in failed]), failed)
     assert all(outcome(case) == "error" for case in cases.values())
-
-
-def test_each_quantity_of_a_comparison_is_a_case_of_its_own() -> None:
-    cases = read_cases(quantified_run("first call", "peak memory", "memory growth"), quantified())
-    assert {name: outcome(case) for name, case in cases.items() if " vs " in name} == {
-        "first call of releases: tf2.0 vs tf1.14: first call time": "failure",
-        "peak memory of releases: tf2.0 vs tf1.14: peak memory": "failure",
-        "memory growth of releases: tf2.0 vs tf1.14: memory growth": "failure",
-    }
 
 
 def test_a_claim_passes_whatever_its_answer_is_and_tells_it() -> None:

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from harness.analysis.results import Results
 from harness.model.environment import Device
-from harness.model.launch import Launch, Role, Sample, Status
+from harness.model.launch import Launch, Sample, Status
 from harness.model.run import Run
 from harness.model.scenario import Cell
 from harness.report import sections
 from harness.report.blocks import Section, Table, walk_blocks
 from harness.report.html.data import SAMPLES, LaunchData, PageData, build, dump
-from tests.factories import broken, cell, cells, launch, rounds, run, scenario
+from tests.factories import broken, cell, cells, launch, run, scenario
 from tests.report.formats.examples import example, hostile, nothing
 from tests.report.handmade import everything, phases
 
@@ -29,15 +29,6 @@ def make_data(planned: Run, launches: list[Launch], contents: list[Section] | No
 def list_launches(launches: list[Launch]) -> list[LaunchData]:
     (one,) = make_data(run([cell()]), launches).cells
     return list(one.launches)
-
-
-def test_every_cell_is_there_in_the_order_of_the_plan() -> None:
-    planned, launches = example()
-    expected = [*planned.plan.cells, *(unavailable.cell for unavailable in planned.plan.unavailable)]
-    assert [item.name for item in make_data(planned, launches).cells] == [
-        f"step {member.environment} cpu call={member.axes['call']} dtype=float32 mode={member.axes['mode']}"
-        for member in expected
-    ]
 
 
 def test_columns_are_what_cells_differ_in() -> None:
@@ -148,10 +139,3 @@ def test_strings_of_untrusted_scripts_are_one_bounded_line_and_end_no_script() -
     assert len(text) < 200_000
     assert not any(ord(character) < 32 for character in text)
     assert json.loads(text)["cells"][0]["name"].startswith("<script>alert(1)</script> tf1.14 cpu =size=a|b")
-
-
-def test_a_control_of_a_round_is_a_launch_of_its_cell() -> None:
-    launches = rounds(dict.fromkeys(cells(), 0.01), 2, controls={cell(): 0.01})
-    data = make_data(run(cells(), controlled=True), launches)
-    counts = [[entry.role for entry in item.launches].count(Role.CONTROL.value) for item in data.cells]
-    assert counts == [2, 0, 0, 0]

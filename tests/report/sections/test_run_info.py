@@ -60,10 +60,7 @@ def test_scenarios_and_how_many_of_their_cells_have_a_result(snapshot: SnapshotA
     assert addresses == ["https://example.org/question/1"]
 
 
-# The machine.
-
-
-def test_a_machine_is_described_by_what_is_known_of_it():
+def test_a_machine_is_described_by_what_is_known_of_it(snapshot: SnapshotAssertion):
     remote = BackendFacts("docker", engine="Docker Engine 28", where="remote", architecture="x86_64", cpus=64)
     card = {"name": "NVIDIA A100", "power_limit_watts": 400.0, "power_limit_default_watts": 400.0}
     card |= {"pcie_width": 16, "pcie_width_most": 16, "virtualization": "none", "display": False, "ecc": True}
@@ -82,17 +79,16 @@ def test_a_machine_is_described_by_what_is_known_of_it():
         "a limited GPU": describe({"gpus": [limited]}),
         "a divided GPU": describe({"gpus": [card | {"mig": []}]}),
         "a part of a GPU": describe({"gpus": [card | {"virtualization": "vGPU", "display": True}]}),
-    } == {
-        "an engine elsewhere": "x86_64, 64 cores, 64.0 GiB; Docker Engine 28",
-        "nothing is known": "",
-        "one core": "1 core",
-        "without an engine": "Some CPU; local",
-        "a GPU": "NVIDIA A100",
-        "an unknown GPU": "",
-        "a limited GPU": "NVIDIA A100 (limited to 250 W of 400 W, 8 of 16 PCIe lanes)",
-        "a divided GPU": "NVIDIA A100 (divided into instances (MIG))",
-        "a part of a GPU": "NVIDIA A100 (a vGPU, drives a screen)",
-    }
+    } == snapshot
+    host = {"cpu": "Some CPU", "memory_bytes": 2**30, "gpus": [], "kernel": None, "swap_on": False, "n": [1, 2]}
+    listed = {"index": 0, "name": "NVIDIA H100", "capability": "9.0", "memory_bytes": 80 * 2**30, "driver": "550.54.15"}
+    listed |= {"power_limit_watts": 250.0, "sm_clock_most_mhz": 1980, "pcie_width": 8, "ecc": True}
+    hosts = host, {"engine": {"version": "26.1"}}, {"gpus": [listed, {"index": 1}]}, {"gpus": "not known: no driver"}
+    assert list(map(list_pairs, hosts)) == snapshot
+    assert list_facts(run(host={"cpu": "x"}, backend=BackendFacts("docker"))) == [
+        ("machine", "CPU", "x"),
+        ("backend", "name", "docker"),
+    ]
     nothing = run(host={}, backend=UNKNOWN)
     assert "Machine:" not in list_items(nothing)
     assert not summaries(make_section(nothing))
@@ -119,34 +115,6 @@ def test_items_about_gpus_and_sampling(snapshot: SnapshotAssertion):
     } == snapshot
     # clocks that nobody locked are not mentioned
     assert {"GPUs used:", "GPU code:", "GPU clocks:"}.isdisjoint(list_items(run([cell()]), clocks))
-
-
-def test_facts_have_names_and_units_and_empty_ones_are_left_out():
-    host = {"cpu": "Some CPU", "memory_bytes": 2**30, "os": "", "gpus": [], "kernel": None, "swap_on": False}
-    assert list_pairs({**host, "n": [1, 2]}) == [
-        ("CPU", "Some CPU"),
-        ("memory", "1.00 GiB"),
-        ("swap on", "no"),
-        ("n", "1, 2"),
-    ]
-    assert list_pairs({"engine": {"version": "26.1"}}) == [("engine", '{"version": "26.1"}')]
-    card = {"index": 0, "name": "NVIDIA H100", "capability": "9.0", "memory_bytes": 80 * 2**30, "driver": "550.54.15"}
-    card |= {"power_limit_watts": 250.0, "sm_clock_most_mhz": 1980, "pcie_width": 8, "ecc": True}
-    assert list_pairs({"gpus": [card, {"index": 1}]}) == [
-        (
-            "GPUs",
-            "index 0, name NVIDIA H100, capability 9.0, memory 80.0 GiB, driver 550.54.15, power limit 250 W, "
-            "SM clock most 1980 MHz, PCIe width 8, ECC yes; index 1",
-        )
-    ]
-    assert list_pairs({"gpus": "not known: no driver"}) == [("GPUs", "not known: no driver")]
-    assert list_facts(run(host={"cpu": "x"}, backend=BackendFacts("docker"))) == [
-        ("machine", "CPU", "x"),
-        ("backend", "name", "docker"),
-    ]
-
-
-# A user's own scenario.
 
 
 def run_own(script):
