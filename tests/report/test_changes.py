@@ -19,7 +19,6 @@ SLOWER = all_but(ONE, 1.3)
 
 
 def list_texts(one, other):
-    """The paragraphs and items, one after the other."""
     (section,) = changes.make_sections(pair(one, other))
     texts = []
     for block in section.blocks:
@@ -28,7 +27,6 @@ def list_texts(one, other):
 
 
 def list_lines(one, other):
-    """The table's lines as text, by the cell's name, and its headings."""
     (section,) = changes.make_sections(pair(one, other))
     (table,) = (block for block in section.blocks if isinstance(block, Table))
     rows = [[entry.text for entry in line.entries] for line in table.lines]

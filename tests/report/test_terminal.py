@@ -6,7 +6,7 @@ from rich.console import Console
 
 from harness.analysis.results import Results
 from harness.report import sections
-from harness.report.blocks import REPORT, Block, Column, Entry, Head, Line, Section, Table, Text, tabulate
+from harness.report.blocks import REPORT, Block, Column, Entry, Head, Line, Section, Table, tabulate
 from harness.report.terminal import fit_widths, show, split_columns
 from tests.factories import cells, rounds, run
 from tests.report.handmade import compared, everything
@@ -88,12 +88,6 @@ def test_neither_markup_nor_sequences_of_untrusted_scripts_are_obeyed() -> None:
             assert f"{part}[bold]x[/bold] [/nope]" in line
         # a word is torn where a column of a table is narrow
         assert line.replace(" ", "").count("orso[bold]x[/bold][/nope]") == 3 or width == 60
-
-
-def test_words_between_spans_keep_their_spaces_and_a_paragraph_is_not_cut() -> None:
-    assert "- two and three\n" in squeeze(print_sections(everything(cells()))).replace(" harness", "\n")
-    long = "word " * 300 + "end."
-    assert squeeze(print_block(Text(long, where=REPORT), 80)).endswith("end.")
 
 
 def test_a_path_in_a_narrow_column_is_not_torn() -> None:

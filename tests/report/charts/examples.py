@@ -53,7 +53,6 @@ def many(count: int) -> Results:
 
 
 def drawn(measured: Results) -> Iterator[Picture]:
-    """All charts of all tables."""
     for table in measured.tables:
         yield from forest.draw_comparisons(measured, table, list_lines(table))
         yield from times.draw(measured, table)
@@ -67,18 +66,15 @@ def drawn(measured: Results) -> Iterator[Picture]:
 
 
 def kind(chart: Picture) -> str:
-    """What a chart shows of a table: `ratios`."""
     return chart.name.partition("-")[0]
 
 
 def picture(measured: Results, wanted: str) -> Picture:
-    """The only chart of a kind."""
     (chart,) = (entry for entry in drawn(measured) if kind(entry) == wanted)
     return chart
 
 
 def values(chart: Picture, mark: str) -> Sequence[dict[str, Any]]:
-    """What a chart's marks of one type show, layer by layer."""
     layers = [entry for entry in chart.specification["layer"] if entry["mark"]["type"] == mark]
     return [value for layer in layers for value in layer["data"]["values"]]
 

@@ -5,7 +5,7 @@ import altair
 from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
-from harness.model.scenario import Comparison, Sweep
+from harness.model.scenario import Sweep
 from harness.report.charts.sweeps import CURVES, PANELS
 from tests.report.charts.examples import HOSTILE, picture
 from tests.swept import CROSSING, SIZES, seconds, swept, swept_run
@@ -16,7 +16,6 @@ def draw(times=None, **changes):
 
 
 def values(chart, mark, panel=0):
-    """What one panel's marks of a type show."""
     layers = [layer for layer in chart.specification["concat"][panel]["layer"] if layer["mark"]["type"] == mark]
     return [value for layer in layers for value in layer["data"]["values"]]
 
@@ -30,19 +29,6 @@ def test_the_specification_is_its_golden_file_and_vega_lite(is_golden_chart):
     assert is_golden_chart(chart)
     altair.Chart.from_dict(dict(chart.specification))
     assert values(draw(count=1), "rule") == []
-
-
-def test_where_nothing_but_environments_is_compared_these_are_the_curves():
-    releases = swept(compare=swept().compare[1:], axes={"size": list(SIZES)})
-    times = {
-        replace(cell, axes={"size": cell.axes["size"]}): second * (2.0 if cell.environment == "tf2.0" else 1.0)
-        for cell, second in seconds(CROSSING, ("tf1.14", "tf2.0")).items()
-        if cell.axes["variant"] == "numpy"
-    }
-    chart = draw(times, of=releases)
-    assert len(chart.specification["concat"]) == 1
-    assert "title" not in chart.specification["concat"][0]
-    assert list_series(chart) == ["tf1.14", "tf2.0"]
 
 
 def test_a_sweep_that_begins_with_zero_has_a_linear_axis():
@@ -59,18 +45,6 @@ def draw_panels(count):
     return draw(times, count=1, of=swept(axes=axes))
 
 
-def draw_variants(count):
-    names = [f"variant {letter}" for letter in "abcdefgh"[:count]]
-    scenario_of = swept(axes={"variant": names, "size": ["1", "32"]}, compare=[Comparison("all", "variant", names[0])])
-    one, *_ = seconds({"1": 1.0, "32": 1.0})
-    times = {
-        replace(one, axes={"variant": name, "size": size}): 0.001 * (1 + at)
-        for at, name in enumerate(names)
-        for size in ("1", "32")
-    }
-    return draw(times, of=scenario_of)
-
-
 def draw_releases(count):
     """So many releases, each of which crosses the first one, and no other."""
     releases = [f"tf2.{minor}" for minor in range(count)]
@@ -85,12 +59,12 @@ def draw_releases(count):
 
 
 def test_more_panels_and_curves_than_there_is_room_for_are_left_out(snapshot: SnapshotAssertion):
-    panels, variants, releases = draw_panels(PANELS + 3), draw_variants(8), draw_releases(2 + CURVES)
+    panels, releases = draw_panels(PANELS + 3), draw_releases(2 + CURVES)
     assert len(panels.specification["concat"]) == PANELS
-    assert len(list_series(variants)) == len(list_series(releases)) == CURVES
+    assert len(list_series(releases)) == CURVES
     # only crossings of drawn curves are marked
     assert len([value for value in values(releases, "point") if "told" in value]) == CURVES - 1
-    charts = {"all": draw(), "one round": draw(count=1), "panels": panels, "variants": variants, "releases": releases}
+    charts = {"all": draw(), "one round": draw(count=1), "panels": panels, "releases": releases}
     assert {name: [*chart.words.notes, chart.words.alt] for name, chart in charts.items()} == snapshot
 
 

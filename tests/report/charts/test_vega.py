@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
-from harness.model.environment import Device
 from harness.report.charts import layout
 from harness.report.charts.timeline import LAUNCHES
 from harness.report.charts.vega import Picture, make_file_names
@@ -50,19 +49,6 @@ def test_words_of_charts(snapshot: SnapshotAssertion):
     assert {
         name: {chart.name: words(chart) for chart in drawn(measured)} for name, measured in runs.items()
     } == snapshot
-
-
-def test_each_device_has_effects_of_its_own():
-    members = [
-        cell(environment, device=device, call="fit", mode=mode)
-        for device in Device
-        for environment in ("tf1.14", "tf2.0")
-        for mode in ("graph", "eager")
-    ]
-    seconds = {member: 0.01 + 0.001 * place for place, member in enumerate(members)}
-    charts = [chart for chart in drawn(Results(run(seconds), rounds(seconds))) if kind(chart) == "effects"]
-    assert [chart.name for chart in charts] == ["effects-step-cpu", "effects-step-gpu"]
-    assert [chart.words.title.rpartition(" on ")[2] for chart in charts] == ["cpu", "gpu"]
 
 
 def test_scenarios_whose_names_are_alike_have_files_of_their_own():

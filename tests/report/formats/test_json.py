@@ -26,7 +26,6 @@ VALIDATOR = jsonschema.validators.validator_for(DOCUMENT)(DOCUMENT)
 
 
 def read(planned: Any, launches: Any) -> Any:
-    """What is written, which keeps the schema."""
     document = json.loads(render(Results(planned, launches)), parse_constant=pytest.fail)
     VALIDATOR.validate(document)
     return document

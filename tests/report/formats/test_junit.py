@@ -9,8 +9,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import xmlschema
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness.analysis.results import Results
 from harness.model.launch import Status
@@ -99,15 +97,6 @@ def test_a_comparison_without_a_clear_verdict_is_skipped() -> None:
         (case,) = (case for name, case in read_cases(run(times), launches).items() if name.startswith("TF 2"))
         assert outcome(case) == "skipped"
         assert all(part in case[0].get("message", "") for part in parts), parts
-
-
-# a few reports of many strings each: a report costs more than the strings in it
-@settings(max_examples=5)
-@given(st.lists(st.text(), min_size=20, unique=True))
-def test_any_error_gives_xml_that_can_be_read(texts: list[str]) -> None:
-    failed = [broken(cell(call=text), Status.FAILED, error=text, stderr=text) for text in texts]
-    cases = read_cases(run([launch.cell for launch in failed]), failed)
-    assert all(outcome(case) == "error" for case in cases.values())
 
 
 def test_a_claim_passes_whatever_its_answer_is_and_tells_it() -> None:

@@ -14,7 +14,7 @@ from harness.model.launch import Launch, Sample, Status
 from harness.model.run import Run
 from harness.model.scenario import Cell
 from harness.report import sections
-from harness.report.blocks import Section, Table, walk_blocks
+from harness.report.blocks import Section
 from harness.report.html.data import SAMPLES, LaunchData, PageData, build, dump
 from tests.factories import broken, cell, cells, launch, run, scenario
 from tests.report.formats.examples import example, hostile, nothing
@@ -37,19 +37,6 @@ def test_columns_are_what_cells_differ_in() -> None:
     several = [cell(), cell(device=Device.GPU), Cell("other", "tf1.14", Device.CPU, {"size": "1"})]
     other = scenario("other", axes={"size": ["1"]}, default={}, compare=[])
     assert make_data(run(several, scenarios=[scenario(), other]), []).columns == ["scenario", "device"]
-
-
-def test_a_number_is_that_of_the_reports_table() -> None:
-    data = make_data(*example())
-    blocks = [block for section in sections.build(Results(*example())) for block in walk_blocks(section.blocks)]
-    entries = [entry for block in blocks if isinstance(block, Table) for line in block.lines for entry in line.entries]
-    texts = {entry.text for entry in entries if len(entry.cells) == 1}
-    numbers = {item.number for item in data.cells if item.seconds is not None}
-    assert numbers <= {f"{text.removesuffix(' †').removesuffix(' ◊')} ms" for text in texts}
-    first = data.cells[0]
-    assert first.seconds == pytest.approx(0.010, rel=0.01)
-    assert (first.time, data.unit) == (first.number.split()[0], "ms")
-    assert first.interval.count(" to ") == 1
 
 
 def test_a_cell_without_a_number_says_why() -> None:

@@ -18,7 +18,6 @@ GRAPH = dict(zip(cells(modes=["graph"]), [0.010, 0.011], strict=True))
 
 
 def make_sections(launches, planned=None):
-    """Return the sections by title."""
     return {section.title: section for section in sections.make_sections(Results(planned or run(GRAPH), launches))}
 
 

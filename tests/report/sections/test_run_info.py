@@ -39,7 +39,6 @@ def find_items(planned, launches=()):
 
 
 def list_items(planned, launches=()):
-    """Return the list by what is bold in each item."""
     return {strong(item)[0]: text(item) for item in find_items(planned, launches)}
 
 
@@ -132,7 +131,6 @@ def test_a_long_scenario_is_in_the_details():
 
 
 def run_ended(*stops, suite="", **plan):
-    """Return a run whose groups ended so, one after the other."""
     members = cells(calls=["fit", "train_on_batch"][: len(stops)])
     named = {group.name: stop for group, stop in zip(groups(members), stops, strict=True)}
     return run(members, stops=named, folder="results/a run", asked=plan, suite=suite)

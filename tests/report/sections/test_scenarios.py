@@ -32,7 +32,6 @@ def make_section(planned, launches):
 
 
 def render_tables(planned, launches):
-    """The tables of all sections, in Markdown."""
     return "\n\n".join(
         reading.render(replace(section, blocks=[block for block in section.blocks if isinstance(block, Table)]))
         for section in scenarios.make_sections(Results(planned, launches))

@@ -74,6 +74,9 @@ def test_sentences(snapshot: SnapshotAssertion):
         "steps": measure(make_scenario("first call", WHOLE, OWN), **steps),
         "faster": measure(make_scenario(), 0.05),
         "ended early": make_results([failed, late]),
+        "ended early in both": make_results(
+            [broken(cell, Status.FAILED, error="ValueError: no") for cell in (OLD, NEW)]
+        ),
         "did nothing": make_results([broken(cell, Status.NOT_AVAILABLE, error=idle) for cell in (OLD, NEW)]),
         "one release": make_results([launch(OLD, (0.1,), round=number) for number in range(1, 6)], cells=[OLD]),
         "one round": measure(make_scenario(OWN), count=1, **imports),

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from syrupy.assertion import SnapshotAssertion
 
+from harness.analysis.answers import Finding
 from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.results import Results
-from harness.analysis.statistics import Interval
+from harness.analysis.statistics import Difference, Interval
 from harness.analysis.verdicts import Deciding
 from harness.model.launch import Sample
 from harness.model.run import Stop, StopReason
@@ -33,7 +34,6 @@ def results(times=BOTH, launches=None, *, compare=PICK, **changes):
 
 
 def describe(*arguments, **changes):
-    """Return the one sentence of a run."""
     (sentence,) = summary.describe_answers(results(*arguments, **changes))
     return sentence
 
@@ -44,7 +44,6 @@ def add_fingerprints(launches, is_other):
 
 
 def find_blocks(measured, *kinds):
-    """Return the blocks of these kinds on the first screen."""
     return [block for block in next(summary.make_sections(measured)).blocks if isinstance(block, kinds)]
 
 
@@ -57,7 +56,6 @@ def describe_calls(**factors):
 
 
 def describe_environments(changes, pins):
-    """Return how a sentence calls tf1.14 and another environment that differs in this."""
     environments = [ENVIRONMENTS[0], replace(ENVIRONMENTS[0], name="tf2.0", **changes)]
     old = {"tensorflow": "1.14.0", "numpy": "1.17.4"}
     times = {cell: seconds for cell, seconds in TIMES.items() if cell.axes["mode"] == "graph"}
@@ -101,7 +99,6 @@ def test_sentences_about_rows(snapshot: SnapshotAssertion):
 
 
 def make_unsettled(seconds, spread):
-    """Return a run of two rows, of which one has a ratio that changes."""
     times = {**BOTH, cell("tf2.0", mode="eager"): seconds}
     launches = [replace(launch, seconds=30.0) for launch in rounds(times, spread=spread)]
     return Results(run(times, scenarios=[scenario(compare=PICK)]), launches)
@@ -111,7 +108,6 @@ FIT, OTHER = "step cpu call=fit dtype=float32", "step cpu call=train_on_batch dt
 
 
 def end(measured, stops, **plan):
-    """Return the results of the same launches if the groups ended so."""
     return Results(replace(measured.run, stops=stops, plan=replace(measured.run.plan, **plan)), measured.launches)
 
 
@@ -302,12 +298,12 @@ def test_the_report_says_why_a_cell_has_no_percentile(snapshot: SnapshotAssertio
     } == snapshot
 
 
-def test_a_scenario_that_times_no_step_is_answered_by_its_phases():
-    launches = [replace(launch, samples=(), observations={"seen": 1}) for launch in quantified()]
-    results = Results(quantified_run("first call"), launches)
-    text = {name: render(name, results) for name in ("md", "html", "json", "junit")}["md"]
-    assert "Nothing was timed" not in text
-    assert "A/A control: two" in text
+def test_growth_of_which_rows_differ_in_sign_reads_from_less_to_more():
+    findings = [Finding(None, Difference(value, 5), None, None) for value in (-5.0, 120.0)]
+    assert summary._format_byte_range(findings) == "5.00 B less to 120 B more"
+    assert summary._format_byte_range([replace(findings[0], ratio=Difference(0.0, 5)), findings[1]]).startswith(
+        "0.00 B to"
+    )
 
 
 def test_the_command_after_an_early_end_depends_on_what_is_unclear():

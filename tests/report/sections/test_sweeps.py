@@ -20,7 +20,6 @@ def make_section(ratios=CROSSING, environments=("tf1.14",), **changes):
 
 
 def make_biased():
-    """Return the section of a run whose control lies beyond the margin."""
     times = seconds(CROSSING)
     planned, _ = swept_run(times, controlled=True)
     first = {group.control: 2.0 * times[group.control] for group in planned.plan.groups}
