@@ -13,7 +13,7 @@ from harness.analysis.results import Results
 from harness.report.formats.json_ import SCHEMA, make_schemas, render
 from tests import observing
 from tests.claims import BETTER, WORSE, claimed_scenario
-from tests.factories import RESOURCES, cell, cells, in_turns, launch, rounds, run
+from tests.factories import cells, in_turns, rounds, run
 from tests.quantified import quantified, quantified_run
 from tests.report.formats.examples import example, hostile, nothing, one_launch
 from tests.swept import CROSSING, SIZES, seconds, swept_run
@@ -54,14 +54,6 @@ def test_a_cell_has_its_number_its_statistics_and_its_launches(report: Any) -> N
     assert (lost["estimate"], lost["launches"]) == (None, [])
     (reason,) = (entry for entry in report["missing"] if lost["cell"] in entry["cells"])
     assert (reason["reason"], reason["stderr"]) == ("killed at 2 GiB", "allocating\nKilled")
-
-
-def test_a_launch_has_what_others_took_of_its_cpu() -> None:
-    shared = launch(cell(), 0.01, resources={**RESOURCES, "steady_cpu_seconds": 0.8})
-    document = read(run([shared.cell]), [shared])
-    (centre,) = document["cells"][0]["launches"]
-    assert (centre["seconds"], centre["taken"]) == (pytest.approx(0.008), pytest.approx(0.2))
-    assert document["disturbance"]["taken"] == [pytest.approx(0.2)]
 
 
 def test_what_was_done_is_told(report: Any) -> None:

@@ -41,12 +41,13 @@ def render(section: Section) -> str:
 
 def sentences(section: Section, where: Where, *, notes: bool = False) -> list[str]:
     """The sentences that are shown there, without the legends unless `notes`."""
-    return [
-        sentence
-        for block in list_blocks(section, where)
-        for sentence in _sentences(block)
-        if notes or not _is_note(block)
-    ]
+    lines: list[str] = []
+    for block in list_blocks(section, where):
+        if isinstance(block, Items):
+            lines += map(str, block.items)
+        elif isinstance(block, Text) and (notes or not block.is_note):
+            lines.append(str(block.words))
+    return lines
 
 
 def tables(section: Section, where: Where = Where.DETAILS) -> list[Table]:
@@ -111,16 +112,3 @@ def text(words: Words) -> str:
 
 def strong(words: Words) -> list[str]:
     return [word.text for word in words if isinstance(word, Bold)]
-
-
-def _sentences(block: Block) -> list[str]:
-    match block:
-        case Text():
-            return [str(block.words)]
-        case Items():
-            return [str(item) for item in block.items]
-    return []
-
-
-def _is_note(block: Block) -> bool:
-    return isinstance(block, Text) and block.is_note

@@ -87,16 +87,6 @@ def test_a_fix_has_the_command_that_finds_its_release() -> None:
     command = "harness bisect 'T#33487' --find-fix --bad tf2.0 --good tf2.1"
     assert Code(command, where=REPORT) in list(claims.make_head(results))
     assert claims.list_bisect_commands(measure_releases({"tf1.14": 3.0, "tf2.1": 3.0})) == []
-    # of an issue with claims about several cells, the cell
-    other = replace(CLAIM, when={"call": "train_on_batch"})
-    two = Results(replace(results.run, scenarios=[claimed_scenario(results.claims[0].claim, other)]), results.launches)
-    assert claims.list_bisect_commands(two) == [command]
-    cells = {cell("tf2.0", call="train_on_batch", mode=mode): 0.01 for mode in ("eager", "graph")}
-    several = run([*results.run.plan.cells, *cells], scenarios=two.run.scenarios, environments=results.run.environments)
-    assert claims.list_bisect_commands(Results(several, [*results.launches, *rounds(cells)])) == [
-        "harness bisect 'T#33487' -s step -a call=fit -a dtype=float32 -a mode=eager --find-fix --bad tf2.0 "
-        "--good tf2.1"
-    ]
 
 
 def test_the_command_that_finds_a_fix_has_no_axis_of_a_merged_run_or_of_a_run_on_both_devices() -> None:

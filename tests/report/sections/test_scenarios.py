@@ -132,8 +132,6 @@ def test_percentages_stand_where_the_source_counts_in_them():
     (beside,) = [other for other in reading.all_tables(section) if other.caption.startswith(capitalize(AS_THE_SOURCE))]
     assert beside.where is Where.DETAILS
     assert dict(reading.rows(beside)) == percentages
-    captions = [table.caption for table in reading.all_tables(make_section(run(FIT), rounds(FIT)))]
-    assert not any(caption.startswith(capitalize(AS_THE_SOURCE)) for caption in captions)
 
 
 def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.SAME, reason="", pythons=None, at=2.0):
