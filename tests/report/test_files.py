@@ -3,7 +3,7 @@
 from xml.etree import ElementTree
 
 from harness.analysis.results import Results
-from harness.report import files, markdown
+from harness.report import files
 from harness.report.blocks import REPORT, Section, Text
 from tests.factories import cells
 from tests.report.formats.examples import example
@@ -24,11 +24,3 @@ def test_each_file_is_made_and_every_picture_that_is_shown() -> None:
 def test_where_nothing_is_left_there_are_no_details() -> None:
     files_by_name = files.render_files(Results(*example()), [Section("Title", "title", [Text("All.", where=REPORT)])])
     assert list(files_by_name) == ["report.md", "report.html"]
-
-
-def test_in_full_all_is_in_one_file() -> None:
-    contents = everything(cells())
-    files_by_name = files.render_files(Results(*example()), contents, full=True)
-    assert "details.md" not in files_by_name
-    assert files_by_name["report.md"].decode() == markdown.render_full(contents)
-    assert b"Phases of it" in files_by_name["report.md"]

@@ -71,4 +71,3 @@ def test_what_the_line_shows_is_no_list_of_ratios_as_well():
 
     assert list_charts(measure()) == ["releases", "times"]
     assert list_charts(measure(modes=("graph", "eager"))) == ["releases", "ratios", "times"]
-    assert list_charts(measure({"tf1.14": 0.01, "tf2.0": 0.02})) == ["ratios", "times"]

@@ -26,9 +26,6 @@ def test_a_value_a_launch() -> None:
     assert metadata["loops"] == 10
     assert (metadata["python_version"], metadata["cpu_model_name"], metadata["cpu_count"]) == ("3.7", "Some CPU", 2)
     assert (metadata["environment"], metadata["axis_mode"], metadata["mem_max_rss"]) == ("tf1.14", "graph", 412 * 2**20)
-    # runs can be added to those of another file
-    suite.add_runs(load(*example()))
-    assert suite.get_benchmark(NAME).get_nrun() == 20
 
 
 def test_what_others_took_of_the_cpu_is_off_the_value_and_told() -> None:

@@ -11,7 +11,7 @@ from harness.model.environment import Device
 from harness.model.gpu import UsedGpu
 from harness.model.launch import CPU_QUOTA, Limits
 from harness.model.run import Stop, StopReason
-from harness.report.blocks import Items, Link, Where
+from harness.report.blocks import Items, Where
 from harness.report.sections.run_info import (
     SCRIPT_CHARACTERS,
     command_to_continue,
@@ -55,8 +55,6 @@ def test_scenarios_and_how_many_of_their_cells_have_a_result(snapshot: SnapshotA
         "without a source": list_items(without_source)["One training step"],
     } == snapshot
     assert "Another" not in list_items(without_source)
-    addresses = [part.address for part in find_items(run(), launches)[0] if isinstance(part, Link)]
-    assert addresses == ["https://example.org/question/1"]
 
 
 def test_a_machine_is_described_by_what_is_known_of_it(snapshot: SnapshotAssertion):
