@@ -34,7 +34,6 @@ def list_lines(one, other):
 
 
 def change(stored, **fields):
-    """The run with other facts; those of a plan and its limits are found by their names."""
     planned, launches = stored
     limits = {name: fields.pop(name) for name in ("cpus", "memory_bytes") if name in fields}
     plan = replace(planned.plan, limits=replace(planned.plan.limits, **limits))

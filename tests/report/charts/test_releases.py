@@ -15,7 +15,6 @@ SECONDS = {"tf1.14": 0.01, "tf2.10": 0.0101, "tf2.0": 0.0105, "tf2.2": 0.15, "tf
 
 
 def measure(seconds=None, calls=("fit",), modes=("graph",), count=5):
-    """A run whose cells take as long as their environment, in eager mode twice as long."""
     seconds = seconds or SECONDS
     environments = [
         Environment(name, f"{name.removeprefix('tf').partition('-')[0]}.0", "3.7", "2019-09-01T00:00:00Z")

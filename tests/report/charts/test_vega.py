@@ -10,6 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from harness.analysis.results import Results
 from harness.report.charts import layout
 from harness.report.charts.timeline import LAUNCHES
+from harness.report.charts.times import LOOKS
 from harness.report.charts.vega import Picture, make_file_names
 from tests.factories import cell, cells, launch, rounds, run, scenario
 from tests.report.charts.examples import HOSTILE, drawn, hostile, kind, many, picture, results, values
@@ -49,6 +50,14 @@ def test_words_of_charts(snapshot: SnapshotAssertion):
     assert {
         name: {chart.name: words(chart) for chart in drawn(measured)} for name, measured in runs.items()
     } == snapshot
+
+
+def test_times_of_more_values_than_looks_have_a_line_each():
+    modes = [f"mode{at}" for at in range(len(LOOKS) + 1)]
+    seconds = dict.fromkeys(cells(["tf1.14"], modes=modes), 0.01)
+    planned = run(seconds, scenarios=[scenario(axes={**scenario().axes, "mode": modes})], reference="tf1.14")
+    chart = picture(Results(planned, rounds(seconds)), "times")
+    assert [point["name"] for point in values(chart, "point")] == [f"tf1.14 {mode}" for mode in modes]
 
 
 def test_scenarios_whose_names_are_alike_have_files_of_their_own():

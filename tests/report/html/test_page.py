@@ -62,7 +62,6 @@ def render(stored=example, contents: list[Section] | None = None) -> str:
 
 
 def render_blocks(*blocks: Block) -> str:
-    """What the page makes of blocks in a section of their own, in a run of `cells()`."""
     first = Section("Title", "title", [Text("An answer.")])
     text = pages.render(Results(run(), []), [first, Section("Section", "section", blocks)])
     return text.split('<h2 id="section">Section</h2>')[1].split("</main>")[0]
@@ -79,7 +78,6 @@ def handmade() -> Reader:
 
 
 def body(text: str) -> str:
-    """What a reader sees: the page without its style, its scripts and its data."""
     start, end = text.index("<body>"), text.index('<script type="application/json"')
     return re.sub(r"\n{2,}", "\n", text[start:end]) + "</body>\n"
 
@@ -142,7 +140,6 @@ def test_what_is_folded_may_hold_anything_but_an_unknown_block() -> None:
 
 
 def outside(text: str) -> str:
-    """The page without the three scripts that are ours."""
     for script in load_assets().scripts:
         assert text.count(script.text) == 1
         text = text.replace(script.text, "")

@@ -38,7 +38,6 @@ def measure_releases(ratios: Mapping[str, float], **changes: Any) -> Results:
 
 
 def measure_often(count: int) -> Results:
-    """A claim that is confirmed in one release and not seen in the next, so many times."""
     results = measure_releases({"tf1.14": 3.0, "tf2.0": 1.0})
     scenario = claimed_scenario(*[results.claims[0].claim] * count)
     return Results(replace(results.run, scenarios=[scenario]), results.launches)

@@ -34,7 +34,6 @@ def seen(kernels, **changes):
 
 
 def launches(resources, observations=None):
-    """Five rounds of both cells; their pilots have seen this of the GPU, and observed that."""
     return [
         replace(one, resources=resources[one.cell], observations=(observations or {}).get(one.cell, {}))
         if one.round == 0
