@@ -1,6 +1,6 @@
 """What a report is made of."""
 
-from harness.report.blocks import REST, Column, Entry, Heading, Section, Table, Text, Where, tabulate
+from harness.report.blocks import REST, Column, Entry, Heading, Section, Text, Where, tabulate
 from tests.factories import cell
 
 
@@ -40,7 +40,3 @@ def test_a_section_is_shown_without_headings_that_nothing_follows():
     assert section.shown(Where.PAGE).blocks == [second, other]
     assert Section("Title", "anchor", [pasted]).shown(Where.PAGE) is None
     assert Section("Title", "anchor", [first]).shown(Where.PAGE) is None
-
-
-def test_blocks_are_the_details_and_the_pages_unless_they_say_otherwise():
-    assert Table("", [], []).where == Where.DETAILS | Where.PAGE

@@ -93,16 +93,6 @@ def _titles(part: object) -> list[str]:
     return [text for entry in part for text in _titles(entry)] if isinstance(part, list | tuple) else []
 
 
-def test_a_run_by_cpu_time_has_the_numbers_of_its_cpu_seconds() -> None:
-    timed, cpu = Results(*example()), Results(*by_cpu(example()))
-    for one, other in zip(timed.cells, cpu.cells, strict=True):
-        assert one.estimate == other.estimate
-        assert one.shape == other.shape
-    assert [finding.ratio for answer in timed.answers for finding in answer.findings] == [
-        finding.ratio for answer in cpu.answers for finding in answer.findings
-    ]
-
-
 def test_the_answer_says_cpu_time(golden: SnapshotAssertion) -> None:
     assert markdown.render_full(sections.build(Results(*by_cpu(example())))[:1]) == golden
 

@@ -3,7 +3,7 @@
 from xml.etree import ElementTree
 
 from harness.analysis.results import Results
-from harness.report import files, markdown, sections
+from harness.report import files
 from harness.report.blocks import REPORT, Section, Text
 from tests.factories import cells
 from tests.report.formats.examples import example
@@ -21,25 +21,6 @@ def test_each_file_is_made_and_every_picture_that_is_shown() -> None:
         ElementTree.fromstring(files_by_name[name])
 
 
-def test_the_markdown_names_the_folder_of_the_details() -> None:
-    results = Results(*example())
-    contents = sections.build(results)
-    files_by_name = files.render_files(results, contents)
-    assert {name: files_by_name[name].decode() for name in ("report.md", "details.md")} == {
-        "report.md": markdown.split_report(contents, results.run.shown_folder).report,
-        "details.md": markdown.split_report(contents, results.run.shown_folder).details,
-    }
-    assert "results/2026-11-21T04-10-00Z-3f2a/details.md" in files_by_name["report.md"].decode()
-
-
 def test_where_nothing_is_left_there_are_no_details() -> None:
     files_by_name = files.render_files(Results(*example()), [Section("Title", "title", [Text("All.", where=REPORT)])])
     assert list(files_by_name) == ["report.md", "report.html"]
-
-
-def test_in_full_all_is_in_one_file() -> None:
-    contents = everything(cells())
-    files_by_name = files.render_files(Results(*example()), contents, full=True)
-    assert "details.md" not in files_by_name
-    assert files_by_name["report.md"].decode() == markdown.render_full(contents)
-    assert b"Phases of it" in files_by_name["report.md"]

@@ -3,30 +3,7 @@
 from harness.analysis.distribution import Spread
 from harness.analysis.statistics import Difference, Estimate, Interval, percent
 from harness.model.launch import Clock
-from harness.report.format import (
-    BYTES,
-    GIBIBYTES,
-    MEBIBYTES,
-    MICROSECONDS,
-    MILLISECONDS,
-    SECONDS,
-    Unit,
-    bytes_,
-    difference,
-    duration,
-    format_fewer_rounds,
-    format_gain,
-    format_interval,
-    level,
-    memory_unit,
-    number,
-    phase_unit,
-    seconds,
-    share,
-    spread,
-    time,
-    unit,
-)
+from harness.report import format
 
 
 def estimate(value, low=None, high=None):
@@ -45,26 +22,29 @@ def test_numbers_have_three_significant_digits():
         1e300: "1.00·10³⁰⁰",
         float("inf"): "inf",
     }
-    assert {value: number(value) for value in texts} == texts
+    assert {value: format.number(value) for value in texts} == texts
 
 
 def test_a_table_has_one_unit():
     for values, expected in (
-        ([5e-6, 2e-5], MICROSECONDS),
-        ([1e-4], MILLISECONDS),
-        ([2e-4, 0.3, 9.0], MILLISECONDS),
-        ([12.0], SECONDS),
-        ([], MILLISECONDS),
+        ([5e-6, 2e-5], format.MICROSECONDS),
+        ([1e-4], format.MILLISECONDS),
+        ([2e-4, 0.3, 9.0], format.MILLISECONDS),
+        ([12.0], format.SECONDS),
+        ([], format.MILLISECONDS),
     ):
-        assert unit(values, Clock.WALL) is expected, values
-        assert unit(values, Clock.CPU) == Unit(f"CPU {expected.symbol}", expected.factor)
-    assert [phase_unit(medians) for medians in ([0.05, 0.2, 4.0], [0.01, 0.05])] == [SECONDS, MILLISECONDS]
-    assert [memory_unit([count]) for count in (2.0**30 - 1, 2.0**30)] == [MEBIBYTES, GIBIBYTES]
+        assert format.unit(values, Clock.WALL) is expected, values
+        assert format.unit(values, Clock.CPU) == format.Unit(f"CPU {expected.symbol}", expected.factor)
+    assert [format.phase_unit(medians) for medians in ([0.05, 0.2, 4.0], [0.01, 0.05])] == [
+        format.SECONDS,
+        format.MILLISECONDS,
+    ]
+    assert [format.memory_unit([count]) for count in (2.0**30 - 1, 2.0**30)] == [format.MEBIBYTES, format.GIBIBYTES]
 
 
 def test_a_time_has_its_interval():
     assert [
-        time(value, MILLISECONDS)
+        format.time(value, format.MILLISECONDS)
         for value in (
             estimate(0.00552, 0.00544, 0.00560),
             estimate(0.00552, 0.00552, 0.00552),
@@ -73,13 +53,13 @@ def test_a_time_has_its_interval():
             estimate(12.3456, 12.2, 12.5),
         )
     ] == ["5.52 ± 0.08", "5.52 ± 0.01", "5.52 (3.10 to 9.80)", "5.52", "12,300 ± 200"]
-    assert format_interval(Interval(2.651, 2.76)) == "2.65 to 2.76"
-    assert format_interval(None) == ""
+    assert format.format_interval(Interval(2.651, 2.76)) == "2.65 to 2.76"
+    assert format.format_interval(None) == ""
 
 
 def test_a_gain_is_signed_and_has_its_interval():
     assert [
-        format_gain(value)
+        format.format_gain(value)
         for value in (
             estimate(2.76, 2.68, 2.84),
             estimate(1 / 2.76, 1 / 2.84, 1 / 2.68),
@@ -101,25 +81,28 @@ def test_a_gain_is_signed_and_has_its_interval():
 
 def test_bytes():
     texts = {512: "512 B", 8 * 1024**3: "8.00 GiB", 2000 * 1024**3: "2,000 GiB"}
-    assert {count: bytes_(count) for count in texts} == texts
+    assert {count: format.bytes_(count) for count in texts} == texts
 
 
 def test_a_difference_of_less_than_a_hundredth_is_none():
-    assert difference(Difference(2e-9, 5, Interval(-3e-9, 1.25)), BYTES) == "+0.00 (0.00 to 1.25)"
-    assert difference(Difference(-1234.0, 5, Interval(-1250.4, -1190.0)), BYTES) == "-1,230 (-1,250 to -1,190)"
+    assert format.difference(Difference(2e-9, 5, Interval(-3e-9, 1.25)), format.BYTES) == "+0.00 (0.00 to 1.25)"
+    assert (
+        format.difference(Difference(-1234.0, 5, Interval(-1250.4, -1190.0)), format.BYTES)
+        == "-1,230 (-1,250 to -1,190)"
+    )
 
 
 def test_a_spread_over_launches():
-    assert spread(Spread(0.84, 0.79, 0.93, 5)) == "0.840 (0.790 to 0.930)"
-    assert spread(Spread(0.084, 0.079, 0.093, 5), 1e3) == "84.0 (79.0 to 93.0)"
-    assert spread(Spread(0.84, 0.84, 0.84, 1)) == "0.840"
+    assert format.spread(Spread(0.84, 0.79, 0.93, 5)) == "0.840 (0.790 to 0.930)"
+    assert format.spread(Spread(0.084, 0.079, 0.093, 5), 1e3) == "84.0 (79.0 to 93.0)"
+    assert format.spread(Spread(0.84, 0.84, 0.84, 1)) == "0.840"
 
 
 def test_a_share_has_no_needless_digits_and_a_level_is_never_rounded_to_all():
     shares = {0.03: "3 %", 0.0131: "1.31 %", 0.125: "12.5 %", 1.5: "150 %", 10.0: "1,000 %"}
-    assert {part: share(part) for part in shares} == shares
+    assert {part: format.share(part) for part in shares} == shares
     levels = {1: "95 %", 2: "97.5 %", 3: "98.3 %", 5: "99 %", 60: "99.92 %", 100: "99.95 %", 1000: "99.995 %"}
-    assert {count: level(1.0 - 0.05 / count) for count in levels} == levels
+    assert {count: format.level(1.0 - 0.05 / count) for count in levels} == levels
 
 
 def test_lengths_of_time():
@@ -133,10 +116,10 @@ def test_lengths_of_time():
         7200.0: "2 h",
         1e6: "278 h",
     }
-    assert {length: duration(length) for length in texts} == texts
-    assert [seconds(values) for values in ([1.1, 0.4], [0.5, 0.5], [])] == ["0.4 to 1.1", "0.5", ""]
+    assert {length: format.duration(length) for length in texts} == texts
+    assert [format.seconds(values) for values in ([1.1, 0.4], [0.5, 0.5], [])] == ["0.4 to 1.1", "0.5", ""]
 
 
 def test_fewer_rounds_are_told():
-    assert format_fewer_rounds(estimate(1.0), 6) == "n=5"
-    assert format_fewer_rounds(estimate(1.0), 5) == ""
+    assert format.format_fewer_rounds(estimate(1.0), 6) == "n=5"
+    assert format.format_fewer_rounds(estimate(1.0), 5) == ""

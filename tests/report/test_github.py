@@ -2,8 +2,6 @@
 
 import re
 from collections import Counter
-from itertools import pairwise
-from pathlib import PurePosixPath
 
 import pytest
 from markdown_it import MarkdownIt
@@ -11,7 +9,7 @@ from markdown_it.token import Token
 
 from harness.analysis.results import Results
 from harness.report import sections
-from harness.report.blocks import Section, find_pictures
+from harness.report.blocks import Section
 from harness.report.markdown import render_full
 from tests.report.formats.examples import example
 
@@ -48,19 +46,3 @@ def test_folded_blocks_open_and_close_in_turn_and_what_is_in_them_is_markdown(to
     assert all("</summary>" in element for element in elements[::2])
     # and no other element is in it
     assert {token.content for token in inline(tokens) if token.type == "html_inline"} <= {"<sub>", "</sub>"}
-
-
-def test_pictures_lie_beside_it_and_say_their_content(report: list[Section], tokens: list[Token]) -> None:
-    images, pictures = [token for token in inline(tokens) if token.type == "image"], find_pictures(report)
-    assert [token.attrs["src"] for token in images] == [picture.file for picture in pictures]
-    assert not [token for token in images if PurePosixPath(str(token.attrs["src"])).is_absolute()]
-    assert [token.content.replace("\\", "") for token in images] == [picture.words.alt for picture in pictures]
-
-
-def test_headings_go_down_one_level_at_a_time_and_commands_are_code(tokens: list[Token]) -> None:
-    levels = [int(token.tag[1]) for token in tokens if token.type == "heading_open"]
-    assert levels[0] == 1
-    assert all(after <= before + 1 for before, after in pairwise(levels))
-    code = [token for token in tokens if token.type == "fence"]
-    assert all(token.info in {"sh", "text"} for token in code)
-    assert any(token.content.startswith("harness bundle") for token in code)

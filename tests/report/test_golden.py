@@ -9,20 +9,18 @@ from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
-from harness.model.environment import Device, Environment
+from harness.model.environment import Device
 from harness.model.gpu import UsedGpu
-from harness.model.launch import Interleave, Launch, Limits, Status
+from harness.model.launch import Interleave, Launch
 from harness.model.run import Run, StandIn, Stop, StopReason
 from harness.model.scenario import OWN, PEAK, PRINTED, STEP, Cell, Comparison
 from harness.report import sections
 from harness.report.formats import md
 from harness.report.terminal import show
-from tests import quantified, scaled, swept
-from tests.claims import BETTER, CLAIM, LEAK, WORSE, claimed_scenario
+from tests import quantified, swept
+from tests.claims import CLAIM, LEAK, claimed_scenario
 from tests.factories import (
-    COMPARE,
     RESOURCES,
-    broken,
     cell,
     cells,
     growing,
@@ -59,36 +57,9 @@ def claims() -> Stored:
     return planned, rounds(seconds, 6, memory=memory)
 
 
-def unclear_claim() -> Stored:
-    """A claim that too few rounds leave open, in an environment whose other claim cannot run."""
-    seconds = {WORSE: 0.0115, BETTER: 0.01}
-    failed = broken(cell("tf2.1", mode="eager"), Status.FAILED, error="ValueError: no", stderr="Traceback")
-    planned = run([*seconds, failed.cell], scenarios=[claimed_scenario()])
-    return planned, [*rounds(seconds, spread=0.2), failed]
-
-
 def sweep() -> Stored:
     """Curves that cross, in two environments."""
     return swept.swept_run(swept.seconds(swept.CROSSING, ("tf1.14", "tf2.0")), spread=0.01)
-
-
-def both_devices() -> Stored:
-    """A GPU that is faster from some batch size on."""
-    return swept.devices_run({"16": 0.5, "64": 2.0, "256": 4.0})
-
-
-def numbers_of_cores() -> Stored:
-    return scaled.scaled_run({"1": 0.08, "2": 0.05, "4": 0.04})
-
-
-def different_work() -> Stored:
-    """Two environments whose fingerprints differ, and a third that has the one of the first."""
-    seconds = dict(zip(cells(["tf1.14", "tf2.0", "tf2.1"], modes=["graph"]), (0.01, 0.02, 0.03), strict=True))
-    launches = [
-        replace(launch, fingerprint={"parameters": 2 if launch.cell.environment == "tf2.0" else 1})
-        for launch in rounds(seconds)
-    ]
-    return run(seconds), launches
 
 
 def quantities() -> Stored:
@@ -165,16 +136,6 @@ def unclear_and_unfinished() -> Stored:
     return replace(planned, stops=stops_by_group), rounds(seconds, 3, resources=noisy)
 
 
-def biased() -> Stored:
-    """A control that differs from itself by more than the margin."""
-    return run(SECONDS, controlled=True), rounds(SECONDS, spread=0.001, controls={cell(): 0.011})
-
-
-def two_rounds() -> Stored:
-    """Too few rounds for verdicts, without pinning."""
-    return run(SECONDS, asked={"limits": Limits()}), rounds(SECONDS, 2)
-
-
 def nothing_compared() -> Stored:
     """A single cell, whose scenario is the user's, with artifacts that were not kept."""
     one = cell()
@@ -206,29 +167,10 @@ def plain_script() -> Stored:
     return run(sides, scenarios=[mine]), launches
 
 
-def many_environments() -> Stored:
-    """Releases in a line each, one of which has other packages."""
-    releases = [Environment(f"tf2.{minor}", f"2.{minor}.0", "3.8", "") for minor in range(8)]
-    changed = replace(releases[0], name="changed", base="tf2.0", asked="tf2.0+numpy==1.21.6")
-    named = [*releases, changed]
-    pins = {
-        environment.name: {"tensorflow": environment.tensorflow, "numpy": "1.17.4", "six": str(at // 3)}
-        for at, environment in enumerate(named)
-    }
-    pins["changed"]["numpy"] = "1.21.6"
-    seconds = {cell(environment.name): 0.01 + at / 1000 for at, environment in enumerate(named)}
-    planned = run(seconds, environments=named, pins=pins, reference="tf2.0", scenarios=[scenario(compare=COMPARE[:1])])
-    return planned, rounds(seconds)
-
-
 RUNS: Sequence[Callable[[], Stored]] = (
     unavailable_and_disturbed,
     claims,
-    unclear_claim,
     sweep,
-    both_devices,
-    numbers_of_cores,
-    different_work,
     quantities,
     uneven_launches,
     interleaved,
@@ -236,11 +178,8 @@ RUNS: Sequence[Callable[[], Stored]] = (
     observations,
     continued,
     unclear_and_unfinished,
-    biased,
-    two_rounds,
     nothing_compared,
     plain_script,
-    many_environments,
 )
 
 

@@ -21,9 +21,8 @@ from harness.report.blocks import (
     Section,
     Table,
     Text,
-    Where,
 )
-from harness.report.markdown import LIMIT, NAMED, format_table, render_full, split_report
+from harness.report.markdown import LIMIT, NAMED, format_table, split_report
 
 HOSTILE = "a|b <script> \x1b[2J`x`\n# y @you"
 HARMLESS = "a\\|b &lt;script&gt; \\`x\\` # y @\u200byou"
@@ -44,13 +43,6 @@ def make_sections(*blocks):
 
 def split(*blocks):
     return split_report(make_sections(*blocks), "results/RUN")
-
-
-def test_sections_have_headings_and_their_blocks():
-    assert split(Text("Words.", where=FILES)).report == (
-        "# Title\n\nThe answer.\n\n<details>\n<summary>More: Middle · Again</summary>\n\n"
-        "## Middle\n\nWords.\n\n## Again\n\n```sh\nharness matrix\n```\n\n</details>\n"
-    )
 
 
 def test_each_block_is_markdown_in_which_text_is_text():
@@ -119,15 +111,6 @@ def test_a_report_is_always_short_enough_to_paste_and_keeps_its_first_and_last_s
     assert len(files.report) < LIMIT
     assert files.report.startswith("# Title\n\nThe answer.\n")
     assert files.report.endswith("## Again\n\n```sh\nharness matrix\n```\n\n</details>\n")
-
-
-def test_all_in_one_file_has_everything():
-    text = render_full(
-        make_sections(make_table(9000), Text("The rest.", where=REST), Text("terminal", where=Where.TERMINAL))
-    )
-    assert "| 8999" in re.sub(" +", " ", text)
-    assert "The rest." in text
-    assert "terminal" not in text
 
 
 def test_columns_align():

@@ -3,7 +3,7 @@
 from harness.analysis.cell_index import lookup
 from harness.analysis.tables import tables
 from harness.model.environment import Device
-from harness.report.names import find_varying_axes, label, name_cell, name_comparison
+from harness.report.names import find_varying_axes, label, name_cell
 from tests.factories import cell, cells, rounds, run, scenario
 
 
@@ -32,14 +32,3 @@ def test_a_cell_is_named_by_what_tells_it_from_the_others():
     assert name_at(make_table(cells(calls=("fit", "train_on_batch"))), 1, 1) == "train_on_batch, tf1.14 eager"
     # by its device where there are several
     assert name_at(make_table([cell(), cell(device=Device.GPU)]), 1, 0) == "gpu, tf1.14 graph"
-
-
-def test_a_comparison_says_what_is_compared():
-    table = make_table()
-    assert [name_comparison(table, column) for column in table.columns if column.other] == [
-        "tf2.0 vs tf1.14, graph",
-        "tf2.0 vs tf1.14, eager",
-        "graph vs eager, tf1.14",
-        "graph vs eager, tf2.0",
-        "each release's default mode: tf2.0 vs tf1.14",
-    ]

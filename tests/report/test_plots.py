@@ -31,9 +31,3 @@ def test_plots_that_stand_below_one_another_are_as_wide_and_each_has_its_value(v
         plot = plots.plot_ratio(estimate, domain)
         assert len(plot) == plots.WIDTH
         assert plot.count(plots.VALUE) == 1
-
-
-def test_what_takes_longer_lies_to_the_right():
-    for ratio in (0.25, 4.0):
-        plot = plots.plot_ratio(Estimate(ratio, 5), choose_ratio_domain([Estimate(ratio, 5)], 0.03))
-        assert (plot.index(plots.VALUE) > plot.index(plots.EQUAL)) == (ratio > 1.0)

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from harness.analysis.results import Results
 from harness.report import sections
-from harness.report.blocks import REPORT, Block, Column, Entry, Head, Line, Section, Table, Text, tabulate
+from harness.report.blocks import REPORT, Block, Column, Entry, Head, Line, Section, Table, tabulate
 from harness.report.terminal import fit_widths, show, split_columns
 from tests.factories import cells, rounds, run
 from tests.report.handmade import compared, everything
@@ -31,23 +31,6 @@ def squeeze(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_what_is_for_a_terminal_is_printed_in_order() -> None:
-    text = print_sections(everything(cells()))
-    parts = [
-        "A step: tf1.14",
-        "takes 2.70×",
-        "only printed",
-        "Comparisons",
-        "call 0",
-        "Again",
-        "- one",
-        "- two and three",
-    ]
-    assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
-    for other in ("only pasted", "Phases of it", "Hand-made", "More of it"):
-        assert other not in text
-
-
 def test_what_is_typed_is_not_wrapped() -> None:
     text = print_sections(everything(cells(), text=" and so on" * 9), 60)
     assert f"harness report{' and so on' * 9}\n" in text
@@ -63,28 +46,12 @@ def test_no_line_is_wider_than_the_terminal_and_no_number_is_torn() -> None:
         assert "…" not in text
 
 
-def test_with_room_a_table_is_whole_and_shows_its_plots() -> None:
-    lines = print_block(compared(cells()), 160).splitlines()
-    (head,) = (line for line in lines if "time ratio" in line)
-    assert squeeze(head) == "call comparison time ratio below 1 faster verdict remarks"
-    (last,) = (line for line in lines if "call 2" in line)
-    start = "call 2 tf2.0 vs tf1.14, graph 2.5× (0.4 to 9) ··─●─··| faster 2 more rounds (3 min) would probably"
-    assert squeeze(last) == f"{start} settle it, or so"
-
-
 def test_plots_are_the_first_to_go() -> None:
     text = print_block(compared(cells()), 84)
     assert "●" in print_block(compared(cells()), 92)
     assert "●" not in text
     assert "below 1 faster" not in text
     assert squeeze(text).count("time ratio verdict remarks") == 1
-
-
-def test_without_room_beside_them_labels_stand_over_their_lines() -> None:
-    lines = [squeeze(line) for line in print_block(compared(cells()), 70).splitlines()]
-    at = lines.index("call 0 tf2.0 vs tf1.14, graph")
-    assert lines[at + 1].startswith("0.5× (0.4 to 9) slower 0 more")
-    assert "time ratio verdict remarks" in lines[:at]
 
 
 def test_a_grid_is_cut_into_blocks_that_have_its_labels() -> None:
@@ -121,12 +88,6 @@ def test_neither_markup_nor_sequences_of_untrusted_scripts_are_obeyed() -> None:
             assert f"{part}[bold]x[/bold] [/nope]" in line
         # a word is torn where a column of a table is narrow
         assert line.replace(" ", "").count("orso[bold]x[/bold][/nope]") == 3 or width == 60
-
-
-def test_words_between_spans_keep_their_spaces_and_a_paragraph_is_not_cut() -> None:
-    assert "- two and three\n" in squeeze(print_sections(everything(cells()))).replace(" harness", "\n")
-    long = "word " * 300 + "end."
-    assert squeeze(print_block(Text(long, where=REPORT), 80)).endswith("end.")
 
 
 def test_a_path_in_a_narrow_column_is_not_torn() -> None:

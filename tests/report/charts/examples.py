@@ -1,9 +1,6 @@
 """Results that charts are made of."""
 
-import json
-import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from harness.analysis.results import Results
@@ -56,7 +53,6 @@ def many(count: int) -> Results:
 
 
 def drawn(measured: Results) -> Iterator[Picture]:
-    """All charts of all tables."""
     for table in measured.tables:
         yield from forest.draw_comparisons(measured, table, list_lines(table))
         yield from times.draw(measured, table)
@@ -70,35 +66,23 @@ def drawn(measured: Results) -> Iterator[Picture]:
 
 
 def kind(chart: Picture) -> str:
-    """What a chart shows of a table: `ratios`."""
     return chart.name.partition("-")[0]
 
 
 def picture(measured: Results, wanted: str) -> Picture:
-    """The only chart of a kind."""
     (chart,) = (entry for entry in drawn(measured) if kind(entry) == wanted)
     return chart
 
 
 def values(chart: Picture, mark: str) -> Sequence[dict[str, Any]]:
-    """What a chart's marks of one type show, layer by layer."""
     layers = [entry for entry in chart.specification["layer"] if entry["mark"]["type"] == mark]
     return [value for layer in layers for value in layer["data"]["values"]]
 
 
-def is_snapshot(chart: Picture) -> bool:
-    """Whether a specification is what its file holds. UPDATE_SNAPSHOTS=1 writes it anew; read the difference."""
-    path = Path(__file__).parent / f"{kind(chart)}.json"
-    # the last digits of sums and exponentials differ between machines
-    text = json.dumps(_rounded(chart.specification), indent=1, ensure_ascii=False) + "\n"
-    if os.environ.get("UPDATE_SNAPSHOTS"):
-        path.write_text(text)
-    return text == path.read_text()
-
-
-def _rounded(value: Any) -> Any:
+def round_numbers(value: Any) -> Any:
+    """Nine digits of each number: the last ones of sums and exponentials differ between machines."""
     if isinstance(value, float):
         return float(f"{value:.9g}")
     if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    return [_rounded(entry) for entry in value] if isinstance(value, list | tuple) else value
+        return {key: round_numbers(item) for key, item in value.items()}
+    return [round_numbers(entry) for entry in value] if isinstance(value, list | tuple) else value

@@ -15,7 +15,6 @@ POINT = {"data": {"values": [{}]}, "mark": "point"}
 
 
 def render_without_charts() -> dict[str, bytes]:
-    """Return a report's files, none of which is a chart."""
     results = Results(run(cells()), rounds(dict.fromkeys(cells(), 0.01)))
     texts = files.render_files(results, sections.build(results))
     assert texts.keys() <= {"report.md", "details.md", "report.html"}

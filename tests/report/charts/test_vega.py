@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
-from harness.model.environment import Device
 from harness.report.charts import layout
+from harness.report.charts.timeline import LAUNCHES
+from harness.report.charts.times import LOOKS
 from harness.report.charts.vega import Picture, make_file_names
 from tests.factories import cell, cells, launch, rounds, run, scenario
-from tests.report.charts.examples import HOSTILE, drawn, hostile, is_snapshot, kind, many, picture, results, values
+from tests.report.charts.examples import HOSTILE, drawn, hostile, kind, many, picture, results, values
 
 KINDS = ["ratios", "times", "effects", "phases", "course"]
 
@@ -31,9 +32,9 @@ def test_a_table_has_its_comparisons_times_effects_phases_and_launches():
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_the_specification_is_the_snapshot_and_vega_lite(name):
-    chart = picture(results(count=2 if name == "course" else 5), name)
-    assert is_snapshot(chart)
+def test_the_specification_is_its_golden_file_and_vega_lite(name, is_golden_chart):
+    chart = picture(results(count=2 if name == "course" else 5, spread=0.05), name)
+    assert is_golden_chart(chart)
     altair.Chart.from_dict(dict(chart.specification))
 
 
@@ -43,23 +44,20 @@ def test_words_of_charts(snapshot: SnapshotAssertion):
         "one round": results(count=1, spread=0.3),
         "intervals that leave the chart": results(count=2, spread=1.0),
         "many cells": many(60),
+        "many launches": results(count=LAUNCHES // 8),
+        "times far apart": results(dict(zip(cells(), (0.001, 0.002, 0.01, 0.1), strict=True))),
     }
     assert {
         name: {chart.name: words(chart) for chart in drawn(measured)} for name, measured in runs.items()
     } == snapshot
 
 
-def test_each_device_has_effects_of_its_own():
-    members = [
-        cell(environment, device=device, call="fit", mode=mode)
-        for device in Device
-        for environment in ("tf1.14", "tf2.0")
-        for mode in ("graph", "eager")
-    ]
-    seconds = {member: 0.01 + 0.001 * place for place, member in enumerate(members)}
-    charts = [chart for chart in drawn(Results(run(seconds), rounds(seconds))) if kind(chart) == "effects"]
-    assert [chart.name for chart in charts] == ["effects-step-cpu", "effects-step-gpu"]
-    assert [chart.words.title.rpartition(" on ")[2] for chart in charts] == ["cpu", "gpu"]
+def test_times_of_more_values_than_looks_have_a_line_each():
+    modes = [f"mode{at}" for at in range(len(LOOKS) + 1)]
+    seconds = dict.fromkeys(cells(["tf1.14"], modes=modes), 0.01)
+    planned = run(seconds, scenarios=[scenario(axes={**scenario().axes, "mode": modes})], reference="tf1.14")
+    chart = picture(Results(planned, rounds(seconds)), "times")
+    assert [point["name"] for point in values(chart, "point")] == [f"tf1.14 {mode}" for mode in modes]
 
 
 def test_scenarios_whose_names_are_alike_have_files_of_their_own():
@@ -81,56 +79,37 @@ def test_whatever_a_scenario_is_called_its_files_names_are_harmless_and_its_own(
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,70}", name) for name in names.values())
 
 
-def test_a_chart_is_drawn_to_any_width():
-    """What is placed from the right edge is placed by Vega's own width, and no row has a label beside the plot."""
-    for chart in drawn(results()):
-        assert chart.specification["autosize"] == {"type": "fit-x", "contains": "padding"}
-        for layer in chart.specification["layer"]:
-            x, y = (layer["encoding"].get(channel, {}) for channel in ("x", "y"))
-            assert x.get("value", 0) in (0, "width")
-            assert y.get("field") != "name" or y["axis"]["labels"] is False
-
-
 # As SVG.
 
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-@pytest.fixture(scope="module")
-def parsed() -> list[tuple[Picture, ElementTree.Element]]:
-    return [(chart, ElementTree.fromstring(chart.svg())) for chart in drawn(results())]
 
 
 def texts(root: ElementTree.Element) -> list[str]:
     return ["".join(element.itertext()) for element in root.iter(f"{SVG}text")]
 
 
-def test_lines_numbers_axes_and_titles_are_text_in_the_picture(parsed):
+def test_a_picture_has_its_words_one_width_a_white_ground_a_title_and_no_address():
     # what a sweep draws has tests of its own
-    assert {kind(chart) for chart, _ in parsed} == set(KINDS)
-    for chart, root in parsed:
-        layers = chart.specification["layer"]
-        names = {value["name"] for layer in layers for value in layer["data"]["values"] if "name" in value}
-        assert names <= set(texts(root))
-        beside = [value["told"] for value in values(chart, "text") if "told" in value]
-        assert {" ".join(text.split()) for text in beside} <= {" ".join(text.split()) for text in texts(root)}
+    for chart in drawn(results()):
+        svg = chart.svg()
+        root = ElementTree.fromstring(svg)
         # a line that is too long goes on in the next
         text = "".join("".join(texts(root)).split())
-        for part in (*chart.words.axis.split("; "), chart.words.title, *chart.words.notes):
+        beside = [value["told"] for value in values(chart, "text") if "told" in value]
+        for part in (*beside, *chart.words.axis.split("; "), chart.words.title, *chart.words.notes):
             assert "".join(part.split()) in text
-
-
-def test_every_picture_has_one_width_a_white_ground_a_title_and_no_address(parsed):
-    for chart, root in parsed:
         assert root.attrib["width"] == str(layout.WIDTH)
         # a screen reader finds title and content
         assert root.attrib["role"] == "img"
         assert root.findtext(f"{SVG}title") == chart.words.title
         assert root.findtext(f"{SVG}desc") == chart.words.alt
         ground = next(root.iter(f"{SVG}rect"))
-        assert ground.attrib["fill"] == "white"
-        assert (ground.attrib["width"], ground.attrib["height"]) == (root.attrib["width"], root.attrib["height"])
-        addresses = re.findall(r"https?://[^\"' ]+", chart.svg())
+        assert [ground.attrib[name] for name in ("fill", "width", "height")] == [
+            "white",
+            root.attrib["width"],
+            root.attrib["height"],
+        ]
+        addresses = re.findall(r"https?://[^\"' ]+", svg)
         assert set(addresses) <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
 
 

@@ -100,10 +100,8 @@ _COMPARE = [replace(scenario().compare[1], name=f"{HOSTILE}|")]
 
 
 def nothing() -> tuple[Run, list[Launch]]:
-    """A run in which no cell gave a number."""
     return run(), [broken(member, Status.FAILED, error="it raised", stderr="Traceback") for member in cells()]
 
 
 def one_launch() -> tuple[Run, Sequence[Launch]]:
-    """A run of one cell with a single measured launch."""
     return run([cell()]), [launch(cell(), 0.01, 1, role=Role.MEASURE)]

@@ -9,15 +9,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import xmlschema
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.report.formats.junit import render
 from tests.claims import BETTER, WORSE, claimed_scenario
 from tests.factories import broken, cell, cells, launch, rounds, run
-from tests.quantified import quantified, quantified_run
 from tests.report.formats.examples import HOSTILE, example, hostile, nothing, one_launch
 
 SCHEMA = xmlschema.XMLSchema(Path(__file__).parent / "junit-10.xsd")
@@ -56,11 +53,6 @@ def test_counts_are_those_of_the_cases() -> None:
             outcomes["error"],
         )
     assert int(suite.get("skipped", "")) == outcomes["skipped"] > 0
-
-
-def test_a_cells_time_is_its_seconds_per_step() -> None:
-    case = read_cases(*one_launch())["step tf1.14 cpu call=fit dtype=float32 mode=graph"]
-    assert (case.get("time"), case.get("classname"), outcome(case)) == ("0.010000000", "step", "")
 
 
 def test_what_became_of_a_cell() -> None:
@@ -105,24 +97,6 @@ def test_a_comparison_without_a_clear_verdict_is_skipped() -> None:
         (case,) = (case for name, case in read_cases(run(times), launches).items() if name.startswith("TF 2"))
         assert outcome(case) == "skipped"
         assert all(part in case[0].get("message", "") for part in parts), parts
-
-
-# a few reports of many strings each: a report costs more than the strings in it
-@settings(max_examples=5)
-@given(st.lists(st.text(), min_size=20, unique=True))
-def test_any_error_gives_xml_that_can_be_read(texts: list[str]) -> None:
-    failed = [broken(cell(call=text), Status.FAILED, error=text, stderr=text) for text in texts]
-    cases = read_cases(run([launch.cell for launch in failed]), failed)
-    assert all(outcome(case) == "error" for case in cases.values())
-
-
-def test_each_quantity_of_a_comparison_is_a_case_of_its_own() -> None:
-    cases = read_cases(quantified_run("first call", "peak memory", "memory growth"), quantified())
-    assert {name: outcome(case) for name, case in cases.items() if " vs " in name} == {
-        "first call of releases: tf2.0 vs tf1.14: first call time": "failure",
-        "peak memory of releases: tf2.0 vs tf1.14: peak memory": "failure",
-        "memory growth of releases: tf2.0 vs tf1.14: memory growth": "failure",
-    }
 
 
 def test_a_claim_passes_whatever_its_answer_is_and_tells_it() -> None:

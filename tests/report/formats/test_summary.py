@@ -10,7 +10,7 @@ from harness.model.launch import Role, Status
 from harness.report.formats.summary import ABSENCES, COMPARISONS, render
 from tests.factories import broken, cells, rounds, run, scenario
 from tests.quantified import quantified, quantified_run
-from tests.report.formats.examples import example, hostile, nothing, one_launch
+from tests.report.formats.examples import example
 
 
 def read_rows(text: str) -> list[list[str]]:
@@ -20,20 +20,6 @@ def read_rows(text: str) -> list[list[str]]:
 
 def test_the_answer_comes_first_and_the_way_to_the_report_last(golden: SnapshotAssertion) -> None:
     assert render(Results(*example())) == golden
-
-
-def test_it_is_short_and_has_no_table_without_a_comparison() -> None:
-    for stored in (example, hostile, nothing, one_launch):
-        assert len(render(Results(*stored())).splitlines()) < 60
-    assert read_rows(render(Results(*one_launch()))) == []
-
-
-def test_what_is_slower_comes_first_and_what_is_the_same_is_counted() -> None:
-    text = render(Results(*example()))
-    verdicts = [row[-1] for row in read_rows(text)]
-    assert verdicts[0] == "slower"
-    assert verdicts == sorted(verdicts, key=["slower", "different work", "faster", "unclear"].index)
-    assert re.search(r"^Of \d+ comparisons: .*\d same", text, re.MULTILINE)
 
 
 def test_many_comparisons_and_reasons_are_cut() -> None:
@@ -53,17 +39,6 @@ def test_many_comparisons_and_reasons_are_cut() -> None:
     assert len(text.splitlines()) < 60
     assert "more such" not in summarize(COMPARISONS)
     assert "more reason" not in summarize(ABSENCES)
-
-
-def test_a_table_of_one_row_does_not_name_it() -> None:
-    times = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
-    assert {len(row) for row in read_rows(render(Results(run(times), rounds(times, spread=0.001))))} == {3}
-
-
-def test_other_quantities_are_named_in_their_lines() -> None:
-    rows = read_rows(render(Results(quantified_run("first call", "memory growth"), quantified())))
-    assert [row[0] for row in rows] == ["tf2.0 vs tf1.14: first call time", "tf2.0 vs tf1.14: memory growth"]
-    assert "B\u00a0per\u00a0call" in rows[1][1]
 
 
 def test_a_control_of_one_quantity_does_not_withhold_the_verdicts_on_another(snapshot: SnapshotAssertion) -> None:

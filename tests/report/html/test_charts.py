@@ -6,7 +6,7 @@ from harness.analysis.results import Results
 from harness.report import sections
 from harness.report.charts.vega import Picture, Words
 from harness.report.html import data
-from harness.report.html.charts import PAGE_CONFIG, make_specification
+from harness.report.html.charts import make_specification
 from tests.quantified import quantified, quantified_run
 from tests.report.handmade import drawing, panels
 
@@ -48,9 +48,3 @@ def test_the_picture_beside_the_markdown_is_left_as_it_is() -> None:
         make_specification(picture)
         assert repr(picture.specification) == before
         assert "tooltip" not in before
-
-
-def test_the_page_has_the_words_around_a_chart_and_its_ground() -> None:
-    assert not {"title", "description", "config", "$schema"} & set(make_specification(drawing()))
-    assert PAGE_CONFIG["background"] == "transparent"
-    assert PAGE_CONFIG["aria"] is False

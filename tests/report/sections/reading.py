@@ -25,7 +25,6 @@ from harness.report.blocks import (
 
 
 def make(sections: Callable[[Results], Iterator[Section]], run: Run, launches: Sequence[Launch]) -> Section:
-    """The only section that a function makes of a run."""
     (section,) = sections(Results(run, launches))
     return section
 
@@ -42,26 +41,24 @@ def render(section: Section) -> str:
 
 def sentences(section: Section, where: Where, *, notes: bool = False) -> list[str]:
     """The sentences that are shown there, without the legends unless `notes`."""
-    return [
-        sentence
-        for block in list_blocks(section, where)
-        for sentence in _sentences(block)
-        if notes or not _is_note(block)
-    ]
+    lines: list[str] = []
+    for block in list_blocks(section, where):
+        if isinstance(block, Items):
+            lines += map(str, block.items)
+        elif isinstance(block, Text) and (notes or not block.is_note):
+            lines.append(str(block.words))
+    return lines
 
 
 def tables(section: Section, where: Where = Where.DETAILS) -> list[Table]:
-    """The tables that are shown there."""
     return [block for block in list_blocks(section, where) if isinstance(block, Table)]
 
 
 def headings(section: Section, where: Where = Where.DETAILS) -> list[str]:
-    """The headings that are shown there."""
     return [block.title for block in list_blocks(section, where) if isinstance(block, Heading)]
 
 
 def code(section: Section, where: Where = Where.DETAILS) -> list[tuple[str, str]]:
-    """What is shown folded, each text with what it is."""
     folded = [block.blocks for block in list_blocks(section, where) if isinstance(block, Folded)]
     return [
         (str(what.words), block.text)
@@ -72,29 +69,24 @@ def code(section: Section, where: Where = Where.DETAILS) -> list[tuple[str, str]
 
 
 def list_blocks(section: Section, where: Where) -> Sequence[Block]:
-    """The blocks that are shown there."""
     visible_section = section.shown(where)
     return visible_section.blocks if visible_section else []
 
 
 def heads(table: Table) -> list[str]:
-    """A table's headings."""
     return [head.text for head in table.heads]
 
 
 def rows(table: Table) -> list[list[str]]:
-    """A table's text."""
     return [[entry.text for entry in line.entries] for line in table.lines]
 
 
 def column(table: Table, heading: str) -> list[str]:
-    """What stands below a heading."""
     at = heads(table).index(heading)
     return [row[at] for row in rows(table)]
 
 
 def everything(container: Section | Sequence[Block], where: Where = EVERYWHERE) -> list[Block]:
-    """The blocks that are shown there, those that are folded too."""
     blocks: list[Block] = []
     for block in container.blocks if isinstance(container, Section) else container:
         if block.where & where:
@@ -103,38 +95,20 @@ def everything(container: Section | Sequence[Block], where: Where = EVERYWHERE) 
 
 
 def all_tables(section: Section, where: Where = EVERYWHERE) -> list[Table]:
-    """The tables that are shown there, those that are folded too."""
     return [block.shown(where) for block in everything(section, where) if isinstance(block, Table)]
 
 
 def texts(section: Section, where: Where = EVERYWHERE) -> list[str]:
-    """The paragraphs that are shown there, notes and folded ones too."""
     return [text(block.words) for block in everything(section, where) if isinstance(block, Text)]
 
 
 def summaries(section: Section, where: Where = EVERYWHERE) -> list[str]:
-    """What stands over each of the folded parts that are shown there."""
     return [block.summary for block in everything(section, where) if isinstance(block, Folded)]
 
 
 def text(words: Words) -> str:
-    """Words without what makes them bold or links."""
     return words if isinstance(words, str) else "".join(word if isinstance(word, str) else word.text for word in words)
 
 
 def strong(words: Words) -> list[str]:
-    """What of these words is bold."""
     return [word.text for word in words if isinstance(word, Bold)]
-
-
-def _sentences(block: Block) -> list[str]:
-    match block:
-        case Text():
-            return [str(block.words)]
-        case Items():
-            return [str(item) for item in block.items]
-    return []
-
-
-def _is_note(block: Block) -> bool:
-    return isinstance(block, Text) and block.is_note

@@ -7,8 +7,6 @@ from syrupy.assertion import SnapshotAssertion
 from harness.analysis.results import Results
 from harness.model.environment import Device
 from harness.model.scenario import Cell
-from harness.report import markdown
-from harness.report.blocks import Where
 from harness.report.sections import attribution
 from tests.factories import ENVIRONMENTS, cell, cells, rounds, run, scenario
 from tests.report.sections import reading
@@ -51,12 +49,12 @@ def test_sentences_tables_and_notes(snapshot: SnapshotAssertion):
     newer = [ENVIRONMENTS[0], replace(ENVIRONMENTS[1], python="3.11")]
     devices = [replace(member, device=device) for device in Device for member in cells()]
     both = {**TIMES, **{Cell("other", member.environment, member.device, member.axes): 0.01 for member in cells()}}
+    biased = rounds(TIMES, spread=0.008, controls={cell(): 0.015})
     sections = {
         "two changes that depend on each other": make_section(),
         "one change": make_section(one_change),
         "changes that cancel on average": make_section(crossed),
         "a tiny ratio": make_section(tiny),
-        "six calls": make_many(6),
         "ten calls": make_many(10),
         "checked work": make_section(dict.fromkeys(cells(), 0.01), fingerprint={"parameters": 1}),
         "two rounds": make_section(count=2),
@@ -67,8 +65,12 @@ def test_sentences_tables_and_notes(snapshot: SnapshotAssertion):
         "another Python": make_section(planned=run(environments=newer)),
         "two devices": make_section(dict.fromkeys(devices, 0.01), run(devices)),
         "two scenarios": make_section(both, run(both, scenarios=[scenario(), scenario("other", title="Another")])),
+        "a control beyond the margin": reading.make(attribution.make_sections, run(controlled=True), biased),
     }
     assert {name: reading.render(section) for name, section in sections.items()} == snapshot
+    # a run in which one axis varies has no such section
+    times = dict.fromkeys(cells(modes=["graph"]), 0.01)
+    assert list(attribution.make_sections(Results(run(times), rounds(times)))) == []
 
 
 def test_interactions_beyond_the_margin_are_shown_first():
@@ -77,42 +79,3 @@ def test_interactions_beyond_the_margin_are_shown_first():
     rows = reading.rows(find_table(make_section(times, run_calls(times, 20))))
     slower = [row[0] for row in rows if "×" in row[0] and row[2] == "slower"]
     assert slower == ["tf2.0 × call19: additional factor"] == [rows[-1][0]]
-
-
-def test_the_control_takes_verdicts_away():
-    times = dict(zip(cells(), [0.01, 0.0105, 0.02, 0.021], strict=True))
-    for factor, has_verdicts in ((1.03, True), (1.5, False)):
-        launches = rounds(times, spread=0.008, controls={cell(): 0.01 * factor})
-        section = reading.make(attribution.make_sections, run(controlled=True), launches)
-        assert ("verdict" in reading.heads(find_table(section))) == has_verdicts
-        assert bool(reading.list_blocks(section, Where.PASTE)) == has_verdicts
-        texts = reading.sentences(section, Where.DETAILS)
-        assert any("no verdicts" in text for text in texts) != has_verdicts
-
-
-def test_a_run_in_which_one_axis_varies_has_no_such_part():
-    times = dict.fromkeys(cells(modes=["graph"]), 0.01)
-    assert list(attribution.make_sections(Results(run(times), rounds(times)))) == []
-
-
-def test_many_effects_are_folded():
-    for count in (8, 40):
-        times = dict.fromkeys(cells(calls=[f"call{at}" for at in range(count)]), 0.01)
-        text = markdown.render_full([make_section(times, run_calls(times, count), count=3)])
-        assert (" effects</summary>" in text) == (count > 8), count
-
-
-def test_strange_values_are_harmless():
-    axes = {"size": ["a|b", "`c`\n# d"], "mode": ["graph", "<script>alert(1)</script>"]}
-    members = [
-        Cell("step", "tf1.14", Device.CPU, {"size": size, "mode": mode})
-        for size in axes["size"]
-        for mode in axes["mode"]
-    ]
-    times = dict(zip(members, [0.01, 0.02, 0.03, 0.08], strict=True))
-    planned = run(members, scenarios=[scenario(axes=axes, default={}, compare=[])])
-    text = markdown.render_full([make_section(times, planned)])
-    assert "\\`c\\` # d × &lt;script&gt;alert(1)&lt;/script&gt;: additional factor" in text
-    assert "size (a\\|b, \\`c\\` # d)" in text
-    assert "\\`c\\` # d vs a\\|b" in text
-    assert "<script" not in text

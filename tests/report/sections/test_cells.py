@@ -5,20 +5,19 @@ from dataclasses import replace
 from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis import distribution as analysis
-from harness.analysis.distribution import Quantity, Share, Statistic
+from harness.analysis.distribution import Share
 from harness.analysis.results import Results
 from harness.model.environment import Device
 from harness.model.launch import Clock
 from harness.model.scenario import Cell
 from harness.report.sections import cells as sections
 from tests.factories import PHASES, RESOURCES, cell, cells, growing, launch, rounds, run, scenario
-from tests.report.sections.reading import all_tables, column, render, texts
+from tests.report.sections.reading import all_tables, render
 
 GRAPH = dict(zip(cells(modes=["graph"]), [0.010, 0.011], strict=True))
 
 
 def make_sections(launches, planned=None):
-    """Return the sections by title."""
     return {section.title: section for section in sections.make_sections(Results(planned or run(GRAPH), launches))}
 
 
@@ -36,7 +35,6 @@ def test_phases_distribution_and_resources(snapshot: SnapshotAssertion):
         "launches that differ": make_sections(
             [launch(one, 0.01, number, phases={"import": 0.8 + 0.02 * number}) for number in range(1, 6)]
         ),
-        "one launch": make_sections([launch(one, 0.01, phases={"import": 0.8})]),
         "a cell without a phase": make_sections(
             [launch(one, phases={"import": 0.8, "build": 0.2}), launch(newer, phases={"import": 1.0})]
         ),
@@ -48,7 +46,6 @@ def test_phases_distribution_and_resources(snapshot: SnapshotAssertion):
         "outliers and uneven samples": make_sections([*outliers, launch(newer, [0.007] * 3 + [0.022] * 2)]),
         "a step that changes": make_sections(growing(one, phases=PHASES)),
         "a GPU": make_sections(rounds(GRAPH, count=1, resources=gpu)),
-        "much memory": make_sections(rounds(GRAPH, count=1, resources={"max_rss_bytes": 3 * 1024.0**3})),
         "a cell without a number": make_sections(lacking),
         # one section of each, and a legend once
         "two scenarios": make_sections(rounds(both, **everything), run(both, scenarios=[scenario(), other])),
@@ -63,15 +60,6 @@ def test_each_line_knows_its_cell_and_the_page_sorts_by_the_number_in_seconds():
         assert [line.cell for line in table.lines] == list(GRAPH)
     (table,) = all_tables(make_sections([launch(cell(), 0.01, phases={"import": 0.08})])["Phases"])
     assert [entry.order for entry in table.lines[0].entries] == [None, 0.08, 0.08, 0.01]
-
-
-def test_one_more_statistic_is_one_line(monkeypatch):
-    least = Statistic("minimum", Quantity.STEP, lambda times: times.samples[0], "The minimum is the least sample.")
-    for module in (analysis, sections):
-        monkeypatch.setattr(module, "STATISTICS", (*analysis.STATISTICS, least))
-    section = make_sections([launch(cell(), [0.008, 0.010, 0.012], number) for number in range(1, 4)])["Distribution"]
-    assert column(all_tables(section)[0], "minimum, ms") == ["8.00"]
-    assert texts(section)[0].endswith(least.legend)
 
 
 def test_remarks_count_uneven_samples_and_outliers():

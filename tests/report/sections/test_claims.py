@@ -9,8 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 from harness.analysis.results import Results
 from harness.model.launch import Clock, Launch, Status
 from harness.model.scenario import DEVICE, MACHINE, Claim
-from harness.report import sections
-from harness.report.blocks import REPORT, Code, Items, Link, Text, Where
+from harness.report.blocks import REPORT, Code, Items, Where
 from harness.report.sections import claims, summary
 from tests.claims import BETTER, CLAIM, LEAK, WORSE, claimed_scenario
 from tests.factories import ENVIRONMENTS, broken, cell, launch, rounds, run
@@ -39,7 +38,6 @@ def measure_releases(ratios: Mapping[str, float], **changes: Any) -> Results:
 
 
 def measure_often(count: int) -> Results:
-    """A claim that is confirmed in one release and not seen in the next, so many times."""
     results = measure_releases({"tf1.14": 3.0, "tf2.0": 1.0})
     scenario = claimed_scenario(*[results.claims[0].claim] * count)
     return Results(replace(results.run, scenarios=[scenario]), results.launches)
@@ -88,16 +86,6 @@ def test_a_fix_has_the_command_that_finds_its_release() -> None:
     command = "harness bisect 'T#33487' --find-fix --bad tf2.0 --good tf2.1"
     assert Code(command, where=REPORT) in list(claims.make_head(results))
     assert claims.list_bisect_commands(measure_releases({"tf1.14": 3.0, "tf2.1": 3.0})) == []
-    # of an issue with claims about several cells, the cell
-    other = replace(CLAIM, when={"call": "train_on_batch"})
-    two = Results(replace(results.run, scenarios=[claimed_scenario(results.claims[0].claim, other)]), results.launches)
-    assert claims.list_bisect_commands(two) == [command]
-    cells = {cell("tf2.0", call="train_on_batch", mode=mode): 0.01 for mode in ("eager", "graph")}
-    several = run([*results.run.plan.cells, *cells], scenarios=two.run.scenarios, environments=results.run.environments)
-    assert claims.list_bisect_commands(Results(several, [*results.launches, *rounds(cells)])) == [
-        "harness bisect 'T#33487' -s step -a call=fit -a dtype=float32 -a mode=eager --find-fix --bad tf2.0 "
-        "--good tf2.1"
-    ]
 
 
 def test_the_command_that_finds_a_fix_has_no_axis_of_a_merged_run_or_of_a_run_on_both_devices() -> None:
@@ -127,36 +115,10 @@ def test_the_command_that_finds_a_fix_has_no_axis_of_a_merged_run_or_of_a_run_on
     ]
 
 
-def test_a_change_of_python_is_a_remark_whatever_the_outcome() -> None:
-    older = [replace(ENVIRONMENTS[0], python="3.6"), ENVIRONMENTS[1]]
-    for seconds in (0.03, 0.01):
-        launches = rounds({cell("tf1.14", mode="eager"): 0.01, cell("tf2.0", mode="eager"): seconds})
-        (section,) = claims.make_sections(measure(launches, RELEASES, environments=older))
-        (table,) = reading.tables(section, Where.PASTE)
-        assert "Python 3.7 vs 3.6" in reading.rows(table)[0][-1], seconds
-
-
-def test_unclear_results_are_counted_as_results_because_a_claim_has_one_in_each_environment() -> None:
-    clear = {cell("tf1.14", mode=mode): seconds for mode, seconds in (("eager", 0.1), ("graph", 0.01))}
-    launches = [*rounds({WORSE: 0.0115, BETTER: 0.01}, spread=0.2), *rounds(clear, spread=0.0)]
-    text, _ = summary.suggest_rounds(measure(launches, CLAIM))
-    assert isinstance(text, Text)
-    assert str(text.words).startswith("1 of 2 results of claims ")
-    assert str(text.words).endswith(" this result:")
-
-
-def test_claims_stand_before_all_else_with_a_link_to_the_issue() -> None:
-    head = sections.build(measure_releases({"tf1.14": 3.0}))[0].blocks[0]
-    assert isinstance(head, Items)
-    assert head.where == ~Where(0)
-    assert head.items[0][0] == Link("T#33487", "https://github.com/tensorflow/tensorflow/issues/33487")
-
-
 def test_several_are_counted_and_the_table_has_every_place(snapshot: SnapshotAssertion) -> None:
     often = measure_often(7)
     (section,) = claims.make_sections(often)
     (table,) = reading.tables(section)
-    assert reading.heads(table) == ["issue", "claim", "where", "claimed", "measured", "outcome", "remarks"]
     assert [row[2] for row in reading.rows(table)] == ["tf1.14", "tf2.0"] * 7
     assert reading.rows(table)[1][4:6] == ["1.00× (1.00 to 1.00)", "not seen here"]
     assert claims.count_outcomes(often.claims) == snapshot

@@ -6,7 +6,6 @@ from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
 from harness.model.environment import Environment
-from harness.report import markdown
 from harness.report.sections import environments
 from harness.report.sections.environments import PACKAGES, SIDE_BY_SIDE
 from tests.factories import ENVIRONMENTS, cell, run
@@ -65,18 +64,9 @@ def test_what_differs_is_in_the_report_and_all_else_in_the_details(snapshot: Sna
         "many environments with other packages": run_with(*added, tensorflow=RELEASES),
         "two environments of each release": run([], environments=two_releases, pins=pins),
     }
+    assert not list(environments.make_sections(Results(run([], images={}, pins={}), [])))
     sections = {name: make_section(planned) for name, planned in runs.items()}
     assert {name: render(section) for name, section in sections.items()} == snapshot
     # every line has an entry under every heading
     for table in (table for section in sections.values() for table in all_tables(section)):
         assert {len(line.entries) for line in table.lines} == {len(table.heads)}
-
-
-def test_a_run_of_nothing_has_no_section():
-    assert not list(environments.make_sections(Results(run([], images={}, pins={}), [])))
-
-
-def test_many_packages_are_folded_once_in_the_details():
-    first, second = ({f"p{at}": version for at in range(60)} for version in "12")
-    section = make_section(run_with(first, second, tensorflow=["1.15.0", "2.0.0"]))
-    assert markdown.render_full([section]).count("<details>") == 2

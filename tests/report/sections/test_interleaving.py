@@ -5,13 +5,9 @@ from dataclasses import replace
 from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
-from harness.analysis.statistics import Estimate
 from harness.model.launch import Interleave
-from harness.report.blocks import Callout, Items, Where
-from harness.report.comparisons import list_lines
-from harness.report.sections import interleaving, run_info, scenarios, summary, timeline
+from harness.report.sections import interleaving, timeline
 from tests.factories import cell, cells, in_turns, launch, rounds, run, scenario
-from tests.report.sections.reading import list_blocks, text
 
 MEMBERS = cells()
 OLD, OLD_EAGER, NEW, NEW_EAGER = MEMBERS
@@ -62,24 +58,3 @@ def test_checks_and_warnings(snapshot: SnapshotAssertion):
         name: [interleaving.describe_checks(results), *interleaving.list_warnings(results)]
         for name, results in runs.items()
     } == snapshot
-
-
-def test_a_bias_is_a_remark_of_the_comparisons_that_it_concerns():
-    results = interleave(alone={NEW: 1.1})
-    remarks = {line.name: scenarios.make_remark(results, line.compared) for line in list_lines(results.tables[0])}
-    remark = interleaving.make_remark(Estimate(1.10, 4))
-    assert remark in remarks["tf2.0 vs tf1.14, graph"]
-    assert remark not in remarks["tf2.0 vs tf1.14, eager"]
-    small = interleave(within=0.0005, between=0.0001, alone={NEW: 1.005})
-    assert any(line.compared.bias for line in list_lines(small.tables[0]))
-    assert interleaving.make_remark(None) == ""
-
-
-def test_the_warning_is_on_the_first_screen_and_the_checks_with_what_was_measured():
-    results = interleave(alone={NEW: 1.1})
-    (alert,) = [block for block in next(summary.make_sections(results)).blocks if isinstance(block, Callout)]
-    assert alert.blocks[0].words == next(iter(interleaving.list_warnings(results)))
-    (section,) = run_info.make_sections(results)
-    (items,) = [block for block in list_blocks(section, Where.PASTE) if isinstance(block, Items)]
-    checks = interleaving.describe_checks(results)
-    assert any(text(item).startswith(f"Interleaving checks: {checks}") for item in items.items)

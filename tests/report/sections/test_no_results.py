@@ -1,15 +1,11 @@
 """Why cells have no result."""
 
-import re
-from dataclasses import replace
-
 from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
 from harness.model.launch import Status
-from harness.model.run import Stop, StopReason, Unavailable
+from harness.model.run import Unavailable
 from harness.report.blocks import Where
-from harness.report.formats import render
 from harness.report.sections import no_results
 from harness.report.sections.no_results import OUTPUTS, REASONS
 from tests.factories import broken, cell, cells, launch, rounds, run, scenario
@@ -17,7 +13,6 @@ from tests.report.sections.reading import all_tables, column, summaries, texts
 from tests.report.sections.reading import render as render_section
 
 TIMES = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
-FOLDER = "results/2026-11-21T04-10-00Z-3f2a"
 
 
 def make_section(planned, launches):
@@ -31,13 +26,6 @@ def make_many(count):
     axes = {**scenario().axes, "mode": [str(at) for at in range(count)]}
     launches = [broken(member, Status.FAILED, error=f"error {member.axes['mode']}", stderr="end") for member in members]
     return make_section(run(members, scenarios=[scenario(axes=axes)]), launches)
-
-
-def test_the_heading_counts_the_cells_without_a_result():
-    first, *rest = TIMES
-    without = [broken(first, Status.FAILED), *rounds({member: TIMES[member] for member in rest})]
-    assert make_section(run(TIMES), without).title == "1 of 4 cells has no result"
-    assert not list(no_results.make_sections(Results(run(), rounds(TIMES))))
 
 
 def test_reasons(snapshot: SnapshotAssertion):
@@ -56,6 +44,7 @@ def test_reasons(snapshot: SnapshotAssertion):
         "error output": (one, [killed]),
     }
     assert {name: render_section(make_section(*stored)) for name, stored in runs.items()} == snapshot
+    assert not list(no_results.make_sections(Results(run(), rounds(TIMES))))
 
 
 def test_cells_beyond_the_names_are_counted():
@@ -68,17 +57,6 @@ def test_cells_beyond_the_names_are_counted():
     (text,) = column(table, "cells")
     assert text.startswith("step, call=0, mode=0; step, call=1, mode=1; ")
     assert text.endswith("; and 3 more cells")
-
-
-def test_what_the_budget_left_out_names_the_budget_and_has_one_command():
-    planned = run(cells(calls=("fit", "train_on_batch")), asked={"budget_seconds": 20.0, "rounds": 100})
-    stops = {group.name: Stop(StopReason.BUDGET, at) for group, at in zip(planned.plan.groups, (1, 0), strict=True)}
-    results = Results(replace(planned, stops=stops), rounds(TIMES, count=1))
-    markdown = render("md", results)
-    assert "the budget of 20 s ended" in markdown
-    assert re.findall(r"harness matrix --resume .*", markdown) == [f"harness matrix --resume {FOLDER} --rounds 3"]
-    (missing,) = results.missing
-    assert no_results.advise(results, missing).endswith("--rounds 3")
 
 
 def test_of_many_ends_of_error_output_the_others_are_counted():

@@ -56,12 +56,6 @@ def test_observations(snapshot: SnapshotAssertion):
     assert list(observations.make_sections(Results(run(), [launch(member) for member in cells()]))) == []
 
 
-def test_a_line_beside_times_knows_its_cell():
-    (table,) = reading.tables(make_section(run(LOOPS), launch_twice(LOOPS)))
-    assert [line.cell for line in table.lines] == [line.entries[1].cells[0] for line in table.lines]
-    assert {line.cell for line in table.lines} == set(LOOPS)
-
-
 def test_a_long_value_is_cut_in_its_table_and_whole_below():
     code = "def tf__f(x):\n" + "    return x\n" * 40
     section = make_section(*example((code, code, "short")))

@@ -34,7 +34,6 @@ def seen(kernels, **changes):
 
 
 def launches(resources, observations=None):
-    """Five rounds of both cells; their pilots have seen this of the GPU, and observed that."""
     return [
         replace(one, resources=resources[one.cell], observations=(observations or {}).get(one.cell, {}))
         if one.round == 0
@@ -67,7 +66,9 @@ def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(snapshot:
         table = all_tables(section)[0]
         assert column(table, "verdict") == ["slower"]
         assert (on_device.LEGEND in sentences(section, Where.PASTE, notes=True)) is (min(old, new) < 0.5)
-        (compared,) = json_.build(results).comparisons
+        document = json_.build(results)
+        (compared,) = document.comparisons
+        assert [result.on_device.kernels for result in document.cells] == [old, new]
         remarks[f"{old} and {new}"] = compared.remarks
         assert compared.remarks in [*column(table, "remarks")]
     assert remarks == snapshot
@@ -87,7 +88,3 @@ def test_the_answer_warns_of_launch_bound_cells(snapshot: SnapshotAssertion):
     assert warnings == snapshot
     (alert,) = [block for block in next(summary.make_sections(runs["one cell"])).blocks if isinstance(block, Callout)]
     assert warnings["one cell"][0] in [block.words for block in alert.blocks]
-
-
-def test_the_report_as_data_has_the_shares():
-    assert [result.on_device.kernels for result in json_.build(Results(RUN, BOUND)).cells] == [0.071, 0.9]

@@ -4,10 +4,10 @@ import shlex
 
 from harness.analysis.results import Results
 from harness.model.launch import Status
-from harness.report.blocks import Code, Where
+from harness.report.blocks import Code
 from harness.report.sections import reproduce
 from tests.factories import broken, cell, cells, rounds, run
-from tests.report.sections.reading import everything, texts
+from tests.report.sections.reading import everything
 
 SECONDS = dict(zip(cells(calls=("fit", "train_on_batch")), [10, 20, 11, 27, 8, 15, 8, 9], strict=True))
 RESULTS = Results(run(SECONDS), rounds(SECONDS))
@@ -46,15 +46,3 @@ def test_a_run_is_reproduced_with_harness_and_without_it():
     # the folder is one word
     (_, report, *_) = list_commands(Results(run(SECONDS, folder="/tmp/my runs/x"), []))
     assert shlex.split(report) == ["harness", "report", "/tmp/my runs/x"]
-
-
-def test_the_users_own_scenario_is_saved_first():
-    text = texts(make_section(Results(run(SECONDS, scripts={"step": "print()"}), [])))[0]
-    assert text.startswith("step.py isn't part of the project.")
-    assert "First" not in texts(make_section(RESULTS))[0]
-
-
-def test_it_is_pasted_and_not_in_the_terminal():
-    section = make_section(RESULTS)
-    assert section.shown(Where.PASTE) == section.shown(Where.PAGE) == section
-    assert section.shown(Where.TERMINAL) is None

@@ -1,6 +1,5 @@
 """What was measured."""
 
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +11,7 @@ from harness.model.environment import Device
 from harness.model.gpu import UsedGpu
 from harness.model.launch import CPU_QUOTA, Limits
 from harness.model.run import Stop, StopReason
-from harness.report.blocks import Code, Items, Link, Where
-from harness.report.markdown import LIMIT, split_report
-from harness.report.sections import summary
+from harness.report.blocks import Items, Where
 from harness.report.sections.run_info import (
     SCRIPT_CHARACTERS,
     command_to_continue,
@@ -25,7 +22,7 @@ from harness.report.sections.run_info import (
     make_sections,
 )
 from tests.factories import cell, cells, groups, launch, rounds, run, scenario
-from tests.report.sections.reading import all_tables, everything, rows, strong, summaries, text
+from tests.report.sections.reading import everything, strong, summaries, text
 
 TIMES = dict.fromkeys(cells(), 0.01)
 UNKNOWN = BackendFacts("")
@@ -42,7 +39,6 @@ def find_items(planned, launches=()):
 
 
 def list_items(planned, launches=()):
-    """Return the list by what is bold in each item."""
     return {strong(item)[0]: text(item) for item in find_items(planned, launches)}
 
 
@@ -59,24 +55,9 @@ def test_scenarios_and_how_many_of_their_cells_have_a_result(snapshot: SnapshotA
         "without a source": list_items(without_source)["One training step"],
     } == snapshot
     assert "Another" not in list_items(without_source)
-    addresses = [part.address for part in find_items(run(), launches)[0] if isinstance(part, Link)]
-    assert addresses == ["https://example.org/question/1"]
 
 
-def test_it_is_in_the_report_and_the_facts_are_folded_in_the_details():
-    section = make_section(run())
-    assert summaries(section, Where.PASTE) == []
-    assert len(summaries(section, Where.DETAILS)) == 1
-    assert section.shown(Where.TERMINAL) is None
-    (table,) = all_tables(section)
-    assert ["machine", "kernel", "Linux 6.1"] in rows(table)
-    assert ["backend", "why", "An engine answers."] in rows(table)
-
-
-# The machine.
-
-
-def test_a_machine_is_described_by_what_is_known_of_it():
+def test_a_machine_is_described_by_what_is_known_of_it(snapshot: SnapshotAssertion):
     remote = BackendFacts("docker", engine="Docker Engine 28", where="remote", architecture="x86_64", cpus=64)
     card = {"name": "NVIDIA A100", "power_limit_watts": 400.0, "power_limit_default_watts": 400.0}
     card |= {"pcie_width": 16, "pcie_width_most": 16, "virtualization": "none", "display": False, "ecc": True}
@@ -95,17 +76,16 @@ def test_a_machine_is_described_by_what_is_known_of_it():
         "a limited GPU": describe({"gpus": [limited]}),
         "a divided GPU": describe({"gpus": [card | {"mig": []}]}),
         "a part of a GPU": describe({"gpus": [card | {"virtualization": "vGPU", "display": True}]}),
-    } == {
-        "an engine elsewhere": "x86_64, 64 cores, 64.0 GiB; Docker Engine 28",
-        "nothing is known": "",
-        "one core": "1 core",
-        "without an engine": "Some CPU; local",
-        "a GPU": "NVIDIA A100",
-        "an unknown GPU": "",
-        "a limited GPU": "NVIDIA A100 (limited to 250 W of 400 W, 8 of 16 PCIe lanes)",
-        "a divided GPU": "NVIDIA A100 (divided into instances (MIG))",
-        "a part of a GPU": "NVIDIA A100 (a vGPU, drives a screen)",
-    }
+    } == snapshot
+    host = {"cpu": "Some CPU", "memory_bytes": 2**30, "gpus": [], "kernel": None, "swap_on": False, "n": [1, 2]}
+    listed = {"index": 0, "name": "NVIDIA H100", "capability": "9.0", "memory_bytes": 80 * 2**30, "driver": "550.54.15"}
+    listed |= {"power_limit_watts": 250.0, "sm_clock_most_mhz": 1980, "pcie_width": 8, "ecc": True}
+    hosts = host, {"engine": {"version": "26.1"}}, {"gpus": [listed, {"index": 1}]}, {"gpus": "not known: no driver"}
+    assert list(map(list_pairs, hosts)) == snapshot
+    assert list_facts(run(host={"cpu": "x"}, backend=BackendFacts("docker"))) == [
+        ("machine", "CPU", "x"),
+        ("backend", "name", "docker"),
+    ]
     nothing = run(host={}, backend=UNKNOWN)
     assert "Machine:" not in list_items(nothing)
     assert not summaries(make_section(nothing))
@@ -134,46 +114,8 @@ def test_items_about_gpus_and_sampling(snapshot: SnapshotAssertion):
     assert {"GPUs used:", "GPU code:", "GPU clocks:"}.isdisjoint(list_items(run([cell()]), clocks))
 
 
-def test_facts_have_names_and_units_and_empty_ones_are_left_out():
-    host = {"cpu": "Some CPU", "memory_bytes": 2**30, "os": "", "gpus": [], "kernel": None, "swap_on": False}
-    assert list_pairs({**host, "n": [1, 2]}) == [
-        ("CPU", "Some CPU"),
-        ("memory", "1.00 GiB"),
-        ("swap on", "no"),
-        ("n", "1, 2"),
-    ]
-    assert list_pairs({"engine": {"version": "26.1"}}) == [("engine", '{"version": "26.1"}')]
-    card = {"index": 0, "name": "NVIDIA H100", "capability": "9.0", "memory_bytes": 80 * 2**30, "driver": "550.54.15"}
-    card |= {"power_limit_watts": 250.0, "sm_clock_most_mhz": 1980, "pcie_width": 8, "ecc": True}
-    assert list_pairs({"gpus": [card, {"index": 1}]}) == [
-        (
-            "GPUs",
-            "index 0, name NVIDIA H100, capability 9.0, memory 80.0 GiB, driver 550.54.15, power limit 250 W, "
-            "SM clock most 1980 MHz, PCIe width 8, ECC yes; index 1",
-        )
-    ]
-    assert list_pairs({"gpus": "not known: no driver"}) == [("GPUs", "not known: no driver")]
-    assert list_facts(run(host={"cpu": "x"}, backend=BackendFacts("docker"))) == [
-        ("machine", "CPU", "x"),
-        ("backend", "name", "docker"),
-    ]
-
-
-# A user's own scenario.
-
-
 def run_own(script):
     return run(scenarios=[scenario(path=Path("/home/me/step.py"))], scripts={"step": script})
-
-
-def test_a_users_own_scenario_is_folded_with_its_hash():
-    script = "# /// script\nprint('`x`')\n"
-    section = make_section(run_own(script))
-    (summary,) = summaries(section, Where.PASTE)
-    assert summary.endswith(f" step.py, SHA-256 {hashlib.sha256(script.encode()).hexdigest()}")
-    (code,) = [block for block in everything(section, Where.PASTE) if isinstance(block, Code)]
-    assert (code.text, code.language) == (script, "python")
-    assert not summaries(make_section(run()), Where.PASTE)
 
 
 def test_a_long_scenario_is_in_the_details():
@@ -186,21 +128,7 @@ def test_a_long_scenario_is_in_the_details():
         assert other not in folded.where, length
 
 
-def test_many_scenarios_leave_the_report_below_its_limit():
-    names = [f"step{at}" for at in range(5)]
-    planned = run(
-        [cell(of=name) for name in names],
-        scenarios=[scenario(name, path=Path(f"{name}.py")) for name in names],
-        scripts={name: f"# {name}\n" * 2000 for name in names},
-    )
-    results = Results(planned, [])
-    files = split_report([*summary.make_sections(results), *make_sections(results)], "results/x")
-    assert len(files.report) < LIMIT
-    assert all(f"# {name}\n" in files.report + files.details for name in names)
-
-
 def run_ended(*stops, suite="", **plan):
-    """Return a run whose groups ended so, one after the other."""
     members = cells(calls=["fit", "train_on_batch"][: len(stops)])
     named = {group.name: stop for group, stop in zip(groups(members), stops, strict=True)}
     return run(members, stops=named, folder="results/a run", asked=plan, suite=suite)

@@ -17,7 +17,6 @@ from harness.report.blocks import Table, Where
 from harness.report.phrases import capitalize
 from harness.report.sections import scenarios
 from harness.report.sections.scenarios import AS_THE_SOURCE
-from tests.claims import BETTER, CLAIM, WORSE, claimed_scenario
 from tests.factories import COMPARE, ENVIRONMENTS, broken, cell, cells, growing, launch, rounds, run, scenario
 from tests.quantified import quantified, quantified_run
 from tests.report.sections import reading
@@ -33,7 +32,6 @@ def make_section(planned, launches):
 
 
 def render_tables(planned, launches):
-    """The tables of all sections, in Markdown."""
     return "\n\n".join(
         reading.render(replace(section, blocks=[block for block in section.blocks if isinstance(block, Table)]))
         for section in scenarios.make_sections(Results(planned, launches))
@@ -119,29 +117,6 @@ def test_without_any_verdict_there_is_no_column_and_one_line_says_why(snapshot: 
     assert "remarks" not in headings["a control beyond the margin"]
 
 
-def test_legends_depend_on_how_often_verdicts_are_checked_and_on_the_rounds():
-    claimed = run([WORSE, BETTER], scenarios=[claimed_scenario()], asked={"claims": [str(CLAIM.issue)], "rounds": 30})
-    seconds = {WORSE: 0.02, BETTER: 0.01}
-    legends = {
-        "one round": make_section(run(TIMES), rounds(SECONDS, count=1)),
-        "two rounds": make_section(run(TIMES), rounds(dict.fromkeys(SECONDS, 0.01), count=2)),
-        "five rounds": make_section(run(TIMES), rounds(SECONDS)),
-        "claims, one check": make_section(claimed, rounds(seconds, count=3)),
-        "claims, two checks": make_section(claimed, rounds(seconds, count=6)),
-    }
-    words = {"level": "Each of these 10 intervals", "Holm": "Holm", "look": "instead of 5 %"}
-    assert {
-        name: [word for word, text in words.items() if any(text in legend for legend in reading.texts(section))]
-        for name, section in legends.items()
-    } == {
-        "one round": [],
-        "two rounds": ["level"],
-        "five rounds": ["level", "Holm"],
-        "claims, one check": [],
-        "claims, two checks": ["look"],
-    }
-
-
 def test_percentages_stand_where_the_source_counts_in_them():
     percent = replace(COMPARE[1], percent=True)
     section = make_section(run(FIT, scenarios=[scenario(compare=[COMPARE[0], percent])]), rounds(FIT, spread=0.0))
@@ -157,8 +132,6 @@ def test_percentages_stand_where_the_source_counts_in_them():
     (beside,) = [other for other in reading.all_tables(section) if other.caption.startswith(capitalize(AS_THE_SOURCE))]
     assert beside.where is Where.DETAILS
     assert dict(reading.rows(beside)) == percentages
-    captions = [table.caption for table in reading.all_tables(make_section(run(FIT), rounds(FIT)))]
-    assert not any(caption.startswith(capitalize(AS_THE_SOURCE)) for caption in captions)
 
 
 def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.SAME, reason="", pythons=None, at=2.0):
@@ -199,10 +172,7 @@ def test_a_comparison_has_its_remarks(snapshot: SnapshotAssertion):
     } == snapshot
 
 
-def test_steps_of_a_curve_are_numbered_only_if_warm_ups_are_counted():
-    steady = rounds({cell("tf2.0"): 0.01})
-    counted = reading.texts(make_section(run(cells(modes=["graph"])), [*growing(cell()), *steady]))[-1]
-    assert counted.endswith("tf1.14 graph: 10.5 ms at the 61st step, 29.5 ms at the 241st ▁▂▃▃▄▅▆▆▇█.")
+def test_steps_of_a_curve_have_no_numbers_where_warm_ups_are_not_counted():
     uncounted = reading.texts(make_section(run([cell()]), growing(cell(), resources={})))[-1]
     assert "10.5 ms at first, 29.5 ms 180 steps later" in uncounted
 

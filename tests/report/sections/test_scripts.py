@@ -9,10 +9,9 @@ from harness.analysis.results import Results
 from harness.model.environment import Device
 from harness.model.launch import Role, Status
 from harness.model.scenario import OWN, PEAK, PRINTED, STEP, WHOLE, Cell, Comparison
-from harness.report.blocks import Where
-from harness.report.sections import no_results, scripts, summary
+from harness.report.sections import scripts, summary
 from tests.factories import broken, launch, run, scenario
-from tests.report.sections.reading import all_tables, texts
+from tests.report.sections.reading import texts
 
 OLD, NEW = (Cell("mine", name, Device.CPU, {}) for name in ("tf1.14", "tf2.0"))
 OUTPUT = {"lines": ["loss 1"], "count": 1, "sha256": "0"}
@@ -75,6 +74,9 @@ def test_sentences(snapshot: SnapshotAssertion):
         "steps": measure(make_scenario("first call", WHOLE, OWN), **steps),
         "faster": measure(make_scenario(), 0.05),
         "ended early": make_results([failed, late]),
+        "ended early in both": make_results(
+            [broken(cell, Status.FAILED, error="ValueError: no") for cell in (OLD, NEW)]
+        ),
         "did nothing": make_results([broken(cell, Status.NOT_AVAILABLE, error=idle) for cell in (OLD, NEW)]),
         "one release": make_results([launch(OLD, (0.1,), round=number) for number in range(1, 6)], cells=[OLD]),
         "one round": measure(make_scenario(OWN), count=1, **imports),
@@ -84,13 +86,6 @@ def test_sentences(snapshot: SnapshotAssertion):
         "a scenario": measure(replace(make_scenario(), script="")),
     }
     assert {name: scripts.describe_scripts(results) for name, results in runs.items()} == snapshot
-
-
-def test_the_sentences_are_the_answer_and_are_not_repeated():
-    results = measure(make_scenario(OWN), **{"import": (0.05, 0.15), OWN: (0.05, 0.05)})
-    section, rest = summary.make_sections(results)
-    assert section.blocks[0].words[0].text == scripts.describe_scripts(results)[0]
-    assert not any("in the tables" in text for value in (section, rest) for text in texts(value))
 
 
 def measure_printed(numbers, *, units=()):
@@ -123,12 +118,3 @@ def test_sentences_about_printed_numbers(snapshot: SnapshotAssertion):
     assert {name: scripts.describe_printed(results) for name, results in runs.items()} == snapshot
     (section, *_) = summary.make_sections(two)
     assert scripts.describe_printed(two)[0] in texts(section)
-
-
-def test_an_error_is_told_once_in_the_answer():
-    error = "ValueError: no (mine.py, line 3)"
-    results = make_results([broken(cell, Status.FAILED, error=error, stderr="Traceback") for cell in (OLD, NEW)])
-    assert scripts.describe_scripts(results) == [f"mine.py fails in tf1.14 and tf2.0: {error}."]
-    (section,) = no_results.make_sections(results)
-    (table,) = all_tables(section)
-    assert Where.TERMINAL not in table.where

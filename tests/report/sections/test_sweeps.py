@@ -20,7 +20,6 @@ def make_section(ratios=CROSSING, environments=("tf1.14",), **changes):
 
 
 def make_biased():
-    """Return the section of a run whose control lies beyond the margin."""
     times = seconds(CROSSING)
     planned, _ = swept_run(times, controlled=True)
     first = {group.control: 2.0 * times[group.control] for group in planned.plan.groups}
@@ -88,20 +87,6 @@ def test_sizes_have_three_digits_and_no_needless_decimals():
     assert texts == ["1", "3.27", "70", "2,100,000", "32,768"]
 
 
-def test_the_table_has_a_line_for_each_crossing_and_is_not_in_what_is_pasted():
-    section = make_section(environments=("tf1.14", "tf2.0"), spread=0.001)
-    (table,) = reading.tables(section)
-    heads = ["comparison", "less time before", "crossing, values", "interval", "less time after"]
-    assert reading.heads(table)[:5] == heads
-    (row,) = [row for row in reading.rows(table) if row[0] == "compiled vs numpy, tf2.0"]
-    assert [row[1], row[2][:2], row[4]] == ["numpy", "9,", "compiled"]
-    assert reading.tables(section, Where.PASTE) == reading.tables(section, Where.TERMINAL) == []
-
-
-def test_a_scenario_without_a_sweep_has_no_section():
-    assert list(sweeps.make_sections(Results(*swept_run(seconds(CROSSING), of=swept(sweeps={}))))) == []
-
-
 def test_devices_have_the_size_from_which_on_one_is_faster_by_verdicts(snapshot: SnapshotAssertion):
     def describe(*ratios, spread=0.002, **changes):
         sizes = ("16", "64", "256")[: len(ratios)]
@@ -124,3 +109,4 @@ def test_devices_have_the_size_from_which_on_one_is_faster_by_verdicts(snapshot:
         "two rounds": describe(0.9, 1.1, 1.2, count=2),
     } == snapshot
     assert sweeps.describe_devices(Results(*swept_run(seconds(CROSSING)))) == []
+    assert list(sweeps.make_sections(Results(*swept_run(seconds(CROSSING), of=swept(sweeps={}))))) == []

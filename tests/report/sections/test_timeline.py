@@ -132,9 +132,3 @@ def test_ten_disturbed_rounds_are_named_in_the_details():
     (item,) = list_noisy_rounds([*first, *repetition])[1]
     assert item.startswith("Round 2 of step cpu call=fit dtype=float32 (repeated): ")
     assert not list(timeline.make_sections(Results(run(), rounds(TIMES, resources=RESOURCES))))
-
-
-def test_what_is_subtracted_is_in_the_summary_and_beside_each_round(snapshot: SnapshotAssertion):
-    shared = {**RESOURCES, "steady_cpu_seconds": 0.8}
-    summary, items = list_noisy_rounds(rounds(TIMES, count=2, resources=shared))
-    assert [summary, items[0]] == snapshot
