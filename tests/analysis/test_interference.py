@@ -50,7 +50,6 @@ def test_a_launch_is_disturbed_beyond_the_limits_alone():
         # others may take 3 % of its CPUs and the ticks, and so may the hypervisor
         (busy(18.67), False),
         (busy(18.69), True),
-        (busy(23.0), True),
         ({"steady_own_cpus_steal_seconds": 0.67}, False),
         ({"steady_own_cpus_steal_seconds": 0.69}, True),
         # of the rest of the machine a quarter of six CPUs for ten seconds, and 0.04 seconds of each
@@ -58,7 +57,6 @@ def test_a_launch_is_disturbed_beyond_the_limits_alone():
         ({"steady_all_cpus_busy_seconds": 18.0 + 15.3}, True),
         # ... but where other slots of the machine are measured on meanwhile
         ({"steady_all_cpus_busy_seconds": 18.0 + 40.0, "slots": 2.0}, False),
-        ({**busy(18.69), "slots": 2.0}, True),
         # a load above all CPUs and those of the launch before
         ({"load_before": 10.0}, False),
         ({"load_before": 10.1}, True),
@@ -66,7 +64,6 @@ def test_a_launch_is_disturbed_beyond_the_limits_alone():
         ({"steady_own_cpus_busy_seconds": 17.9, "steady_all_cpus_busy_seconds": 17.5}, False),
         # a measurement that took no time, and a launch that is idle itself
         ({"steady_seconds": 0.0, **busy(27.0)}, False),
-        ({"steady_cpu_seconds": 0.0, **busy(0.0)}, False),
         # in a short measurement the ticks weigh more, and in pieces
         ({**SHORT, **busy(0.25 + 0.04)}, False),
         ({**SHORT, **busy(0.25 + 0.05)}, True),
@@ -134,6 +131,8 @@ def test_without_what_it_rests_on_nothing_is_said():
     ):
         assert bool(describe_interference(watched(without, **changes))) is is_disturbed, (without, changes)
     assert describe_interference(launch(cell())) == ""
+    assert has_contention_readings(watched())
+    assert not has_contention_readings(watched(without=[busy_]))
 
 
 NOISY = watched(**busy(27.0))
@@ -160,11 +159,6 @@ def test_groups_are_told_apart_and_pilots_and_broken_launches_disturb_no_round()
     assert list(find_noisy_rounds([at(1), at(1, group="another")])) == [(NOISY.group, 1, 0), ("another", 1, 0)]
     assert find_noisy_rounds([at(0), broken(cell(), Status.FAILED, 1)]) == {}
     assert find_noisy_rounds([replace(at(1), role=Role.CONTROL)]) != {}
-
-
-def test_a_launch_that_saw_the_busy_time_of_its_cpus_is_watched():
-    assert has_contention_readings(watched())
-    assert not has_contention_readings(watched(without=["steady_own_cpus_busy_seconds"]))
 
 
 #: Thirty readings of a GPU that nothing else used and nothing slowed down.

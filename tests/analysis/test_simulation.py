@@ -9,7 +9,7 @@ import pytest
 from bench.simulation import growth, looks, other_rules, sharing, trends
 from bench.simulation.bisection import End, SearchKind, search
 from bench.simulation.harness_rules import MARGIN, edge, outcome, simulate_bias, simulate_controls
-from bench.simulation.machine import UNEXPECTED, Against, Drift, Mixture, Spread, Table, launches, table
+from bench.simulation.machine import UNEXPECTED, Against, Drift, Mixture, Spread, Table, table
 from bench.simulation.settling import settled_share, suggestions
 from harness.analysis.quantities import PIECE, slope
 from harness.model.issues import parse
@@ -44,23 +44,11 @@ def test_wrong_verdicts_are_seldom_and_intervals_hold_the_truth(size):
         _hold(outcome(table(comparisons, **machine), rounds, TABLES, seed=1, effects=(0.0, edge(rounds))))
 
 
-@pytest.mark.campaign
-def test_wrong_verdicts_are_seldom_among_many_comparisons_too():
-    _hold(outcome(table(128, 0.03, spread=Spread.GROUPS), 5, TABLES, seed=1, effects=(0.0, edge(5))))
-
-
 def _hold(simulation):
     equal, at_the_edge = simulation.said
     assert equal.any_different <= 0.05 + SLACK
     assert max(at_the_edge.any_same, at_the_edge.any_different) <= 0.05 + SLACK
     assert 0.93 - SLACK <= simulation.coverage <= 0.97 + SLACK
-
-
-def test_beside_cells_that_scatter_far_more_intervals_are_narrower_where_samples_show_it():
-    kind = table(16, 0.02, spread=Spread.KINDS)
-    visible, hidden = (outcome(replace(kind, seen=is_shown), 3, TABLES, seed=5) for is_shown in (True, False))
-    assert visible.half < 0.8 * hidden.half
-    assert visible.said[0].any_different <= 0.05 + SLACK
 
 
 @pytest.mark.parametrize("rounds", representatives(8, first=3))
@@ -77,13 +65,6 @@ def test_stopping_where_verdicts_are_settled_keeps_the_coverage_and_the_verdicts
     assert simulation.coverage >= 0.93 - SLACK
     assert effect > MARGIN or verdicts.any_different <= 0.05 + SLACK
     assert effect < MARGIN or verdicts.any_same <= 0.05 + SLACK
-
-
-def test_looking_at_verdicts_saves_rounds_where_cells_scatter_unlike_one_another():
-    kind = Table(3, 4, 0.01, Spread.UNEQUAL)
-    before, settled, now, settled_now = looks.simulate_looks(kind, 40, 20, -looks.HEADLINE, 0.01, seed=9)
-    assert now < 0.8 * before
-    assert settled_now > settled - 0.05
 
 
 @pytest.mark.parametrize(
@@ -115,26 +96,6 @@ def test_runs_of_claims_that_end_when_the_outcome_is_clear_are_seldom_wrong(size
         runs = looks.simulate_claims(machine, claim, 30, TABLES, effect, seed=12)
         assert runs.wrong <= 0.05 + SLACK
         assert runs.clear > 0.5
-
-
-def test_a_run_that_is_continued_settles_nearly_what_a_new_one_of_its_length_does():
-    simulation = looks.simulate_continued(Table(1, 5, 0.02), (3, 8), TABLES, looks.at(0.07), seed=11)
-    assert simulation.first < 0.7
-    assert simulation.settled > simulation.new - 0.1
-    assert 3.0 < simulation.rounds < 8.0
-
-
-@pytest.mark.campaign
-def test_stopping_by_width_keeps_the_coverage_and_wide_machines_get_more_rounds():
-    for comparisons, sigma in ((1, 0.05), (4, 0.02)):
-        kind = table(comparisons, sigma, spread=Spread.UNEQUAL, drift=Drift.LINEAR)
-        simulation = outcome(kind, 30, TABLES, seed=4, precision=0.02)
-        assert 0.93 - SLACK <= simulation.coverage <= 0.97 + SLACK
-        assert simulation.said[0].any_different <= 0.05 + SLACK
-        assert 6.0 <= simulation.rounds <= 30.0
-    rounds = [outcome(table(1, sigma), 60, 30, seed=5, precision=0.02).rounds for sigma in (0.01, 0.03, 0.05)]
-    assert rounds == sorted(rounds)
-    assert rounds[0] < rounds[-1]
 
 
 def test_two_rounds_tell_a_large_difference_and_never_the_same():
@@ -217,13 +178,6 @@ def test_the_rounds_that_are_suggested_settle_it_in_four_of_five_runs_that_are_c
         assert settled_share(others) == pytest.approx(np.mean([other.probability for other in others]), abs=0.12)
 
 
-def test_launches_in_two_modes_are_told_though_their_intervals_may_miss_the_truth():
-    quiet = outcome(table(4, 0.02), 8, TABLES, seed=9)
-    mixed = outcome(table(4, 0.02, mixture=Mixture(0.1, 0.3)), 20, TABLES, seed=9)
-    assert mixed.outlying > 0.7
-    assert mixed.coverage < quiet.coverage
-
-
 def test_two_blocks_call_equal_cells_different_where_the_machine_drifts():
     drifting = table(1, 0.02, drift=Drift.LINEAR)
     called = other_rules.shares(drifting, 10, 100, seed=10)
@@ -291,26 +245,6 @@ def test_what_turns_move_is_found_and_costs_the_verdict():
     still = simulate_bias(table(4, 0.02, turns=True), 5, TABLES, 0.0, alone=0.05, seed=6)
     assert max(still.found, still.unchecked) <= 0.05 / 4 + SLACK
     assert still.wrong <= still.unchecked
-
-
-def test_machines_drift_remember_and_start_slowly_as_they_were_asked_to():
-    # in turns, all launches of a round meet the same machine
-    logs, _ = launches(table(16, 1e-9, drift=Drift.STEPS, turns=True), 10, np.random.default_rng(1))
-    assert np.allclose(logs, logs[:, :1, :])
-    assert not np.allclose(logs, logs[:, :, :1])
-    # one that remembers is alike for launches next to each other, and not later
-    logs, _ = launches(table(1, 1e-9, memory=1.0), 2000, np.random.default_rng(2))
-    assert np.std(logs) == pytest.approx(0.05, rel=0.1)
-    assert np.corrcoef(logs[0, 0], logs[0, 1])[0, 1] > 0.5
-    assert abs(np.corrcoef(logs[0, 0, :-5], logs[0, 0, 5:])[0, 1]) < 0.1
-    # a first round is slower launch by launch, and clocks round
-    logs, _ = launches(table(16, 1e-9, first=0.1), 3, np.random.default_rng(3))
-    assert np.ptp(logs[:, :, 0]) > 0.05
-    assert 0.0 <= logs.min() + 1e-6 <= logs.max() <= math.log(1.1)
-    rounded, _ = launches(table(16, 0.01, resolution=0.03), 3, np.random.default_rng(3))
-    steps = (rounded - rounded.min()) / 0.03
-    assert np.allclose(steps, np.round(steps))
-    assert steps.max() >= 1.0
 
 
 def test_intervals_of_memory_growth_hold_what_is_kept():
