@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.analysis.attribution import find_largest
 from harness.analysis.looks import FIRST_LOOK, compute_settling_share
 from harness.analysis.results import Results
-from harness.analysis.verdicts import Withheld, compute_shown_alpha
+from harness.analysis.verdicts import compute_shown_alpha
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Stop, StopReason
@@ -78,10 +78,6 @@ def test_groups_that_were_measured_one_after_the_other_have_no_effect_across_the
     place, number = (lambda item: groups.index(item.group)), (lambda item: item.round)
     assert attribute(planned, begun(number, place))
     assert not attribute(planned, begun(place, number))
-    # the effects within one group are told all the same
-    within = [member for member in MEMBERS if member.axes["call"] == "fit"]
-    in_order = [replace(item, started=str(place)) for place, item in enumerate(rounds(seconds(within), spread=0.0))]
-    assert attribute(run(within), in_order)
 
 
 def test_the_base_is_the_runs_reference_and_the_headers_first_value():
@@ -92,10 +88,6 @@ def test_the_base_is_the_runs_reference_and_the_headers_first_value():
         ("eager", "graph"),
         ("train_on_batch", "fit"),
     ]
-    # the order of cells and launches does not matter
-    draw = random.Random(3)
-    shuffled = attribute(run(draw.sample(MEMBERS, 8)), draw.sample(launches, len(launches)))
-    assert shuffled == attribute(run(MEMBERS), launches)
 
 
 def test_a_cell_without_a_number_or_with_few_rounds_leaves_the_largest_complete_design():
@@ -113,7 +105,6 @@ def test_a_cell_without_a_number_or_with_few_rounds_leaves_the_largest_complete_
     assert (attribution.cells, attribution.rounds) == (8, 5)
     (attribution,) = attribute(run(MEMBERS), rounds(seconds(MEMBERS), count=2))
     assert (attribution.cells, attribution.rounds, attribution.judged) == (8, 2, False)
-    assert {effect.withheld for effect in attribution.effects} == {Withheld.FEW_ROUNDS}
     alternating = [x for x in rounds(seconds(cells()), count=2) if x.round == (1 if x.cell == cells()[0] else 2)]
     assert attribute(run(), alternating) == []
 
@@ -152,8 +143,7 @@ def test_each_device_has_its_own():
         for member, time in seconds(members).items()
     }
     cpu, gpu = attribute(run(members), rounds(times, spread=0.0))
-    assert (cpu.device, cpu.cells, cpu.of) == (Device.CPU, 4, 4)
-    assert (gpu.device, gpu.cells, gpu.of) == (Device.GPU, 4, 4)
+    assert [(entry.device, entry.cells, entry.of) for entry in (cpu, gpu)] == [(device, 4, 4) for device in Device]
     assert gpu.effects[1].estimate.value == pytest.approx(2.0 * cpu.effects[1].estimate.value)
 
 
@@ -202,15 +192,6 @@ def test_it_is_the_best_of_all_that_there_are_in_whatever_order(design, draw):
     attribution = find_largest(axes, points)
     assert attribution == (best and {axis: list(levels) for axis, levels in best.items()})
     assert find_largest(axes, draw.sample(points, len(points))) == attribution
-
-
-def test_a_large_design_full_of_gaps_ends_and_is_complete():
-    draw = random.Random(7)
-    axes = {f"axis{place}": [str(index) for index in range(size)] for place, size in enumerate([26, 3, 3, 3, 2, 2])}
-    points = {point for point in everything(axes) if draw.random() < 0.8}
-    design_ = find_largest(axes, points)
-    assert span(design_) <= points
-    assert design_ == find_largest(axes, sorted(points))
 
 
 def test_axes_too_many_for_a_grid_in_memory():
