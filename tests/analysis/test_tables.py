@@ -11,7 +11,7 @@ from harness.analysis.tables import find_measured, tables
 from harness.analysis.verdicts import Verdict
 from harness.model.environment import Device
 from harness.model.launch import Status
-from tests.factories import broken, cell, cells, launch, rounds, run, scenario
+from tests.factories import broken, cell, cells, launch, rounds, run
 from tests.quantified import NEW, quantified, quantified_run
 
 TIMES = {
@@ -78,16 +78,6 @@ def test_an_axis_with_a_default_is_shown_only_where_a_cell_differs_and_devices_a
     shown_table = table(run(members), [launch(member) for member in members])
     assert shown_table.several_devices
     assert [row.device for row in shown_table.rows] == [Device.CPU, Device.GPU]
-
-
-def test_every_scenario_has_its_own_table():
-    other = scenario("other", axes={"size": ["1", "2"]}, default={}, compare=[])
-    member = cell(of="other")
-    plain = type(member)("other", "tf1.14", Device.CPU, {"size": "1"})
-    two = run([cell(), plain], scenarios=[scenario(), other])
-    shown_tables = tables(two, lookup(two, [launch(cell()), launch(plain)]))
-    assert [t.scenario.name for t in shown_tables] == ["step", "other"]
-    assert [list(t.row_axes) for t in shown_tables] == [["call"], ["size"]]
 
 
 def test_a_time_has_its_shape_and_what_was_not_counted():
