@@ -4,8 +4,6 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.analysis.claim_rules import ClaimOutcome, judge_ratio, judge_value
 from harness.analysis.results import Results
@@ -266,20 +264,6 @@ def test_the_outcome_of_growth_must_not_depend_on_the_difference_of_two_identica
         (result,) = results(controlled(growths, repeats), [LEAK])
         assert result.at.outcome is outcome, growths
         assert ("identical" in result.at.why) == (outcome is ClaimOutcome.UNCLEAR)
-
-
-ENDS = st.tuples(st.floats(0.01, 100.0), st.floats(0.01, 100.0)).map(sorted).map(lambda both: Interval(*both))
-RANGES = st.tuples(st.floats(1.01, 50.0), st.floats(0.01, 50.0)).map(lambda both: (both[0], both[0] + both[1]))
-HOLDS = (ClaimOutcome.CONFIRMED, ClaimOutcome.SMALLER, ClaimOutcome.LARGER)
-
-
-@given(ENDS, RANGES, st.floats(0.0, 0.9), st.floats(0.0, 10.0), st.sampled_from(Verdict))
-def test_a_wider_claim_is_no_less_confirmed(interval, claimed, below, above, verdict):
-    wider = (claimed[0] * (1.0 - below), claimed[1] + above)
-    before, after = (judge_ratio(verdict, interval, value) for value in (claimed, wider))
-    # what was far below the claim may no longer be
-    nearer = (before, after) == (ClaimOutcome.NOT_SEEN, ClaimOutcome.UNCLEAR)
-    assert before is after or (before in HOLDS and after is ClaimOutcome.CONFIRMED) or nearer
 
 
 def test_what_is_unclear_and_far_below_the_claim_is_not_seen():

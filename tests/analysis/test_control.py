@@ -118,11 +118,3 @@ def test_the_groups_other_cells_lend_it_what_they_scatter_by():
     half = student(2) * math.sqrt(variance / 2.0)
     assert logs(moderated.estimate) == pytest.approx([0.0, -half, half])
     assert moderated.estimate.interval.high < single.estimate.interval.high
-
-
-def test_what_the_two_launches_differ_by_is_not_in_what_they_scatter_by():
-    narrow, wide = (
-        control(launches, {launches[0].group: scatter}).estimate.interval
-        for launches, scatter in (group_of([at + 0.01, at - 0.01], [0.0, 0.02]) for at in (0.0, 0.2))
-    )
-    assert wide.high / wide.low == pytest.approx(narrow.high / narrow.low)

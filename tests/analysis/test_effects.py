@@ -130,16 +130,6 @@ def test_what_the_control_shows_has_no_verdict():
     assert [effect.verdict for effect in effects_.values()] == [Verdict.SAME, Verdict.SLOWER, Verdict.SAME]
 
 
-def test_moderated_effects_of_cells_that_scatter_alike_are_as_sure_as_they_have_cells():
-    axes = {"environment": [str(number) for number in range(8)], "mode": ["graph", "eager"]}
-    noise = np.random.default_rng(5).normal(0.0, 0.05, (5, 8, 2))
-    effects_ = effects(noise, axes, MARGIN)
-    assert {effect.verdict for effect in effects_} == {Verdict.UNCLEAR}
-    widths = [math.log(effect.estimate.interval.high / effect.estimate.interval.low) for effect in effects_]
-    # seven of two cells against two, one of eight against eight, and seven of one against one twice over
-    assert np.array(widths) / widths[0] == pytest.approx([1.0] * 7 + [0.5] + [2.0] * 7, rel=0.1)
-
-
 def test_an_effects_variance_is_lent_by_what_the_cells_scatter_by():
     # in three rounds four cells leave (3 - 1) · (4 - 1) = 6 degrees, of which an effect knows two itself
     noise = np.random.default_rng(5).normal(0.0, 0.05, (3, 2, 2))

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.analysis.interference import (
     compute_possible_error,
@@ -227,14 +225,6 @@ def test_what_is_left_of_the_losses_is_unchecked():
     assert unchecked(NOISE, [0.7] * 20) == unchecked(NOISE, [float(number) for number in AT]) == 1.0
     assert unchecked(NOISE - LOSSES, LOSSES) == 1.0
     assert estimate_unchecked_share([0, 1], [1, 1], [0.1, 0.2], [0.3, 0.4]) == 1.0
-
-
-@given(st.floats(0.0, 3.0), st.floats(0.0, 3.0), st.floats(0.0, 1.0))
-def test_the_possible_error_is_that_of_either_side_and_grows_with_what_was_lost(one, other, share):
-    error = compute_possible_error(one, other, share)
-    assert error == pytest.approx(compute_possible_error(other, one, share))
-    assert error >= compute_possible_error(one, other, 0.0) >= 0.0
-    assert compute_possible_error(one, one, share) == pytest.approx(compute_possible_error(one, one, 0.0))
 
 
 def test_contention_is_known_of_the_rounds_that_two_cells_have():

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from scipy.special import polygamma
 
 from harness.analysis.moderation import (
     PRIOR_FREEDOM,
     Residual,
     Scatter,
+    _inverse_trigamma,
     moderate,
     residual,
     weight,
@@ -106,6 +108,11 @@ def test_a_variance_too_large_beside_the_groups_other_launches_stays_its_own():
     ):
         moderated, degrees_ = lent(measured, 2.0, group)
         assert (moderated.tolist(), degrees_.tolist()) == (pytest.approx(variances), freedom), measured
+
+
+@given(st.floats(-14.0, 14.0))
+def test_trigamma_is_inverted(exponent):
+    assert polygamma(1, _inverse_trigamma(10.0**exponent)) == pytest.approx(10.0**exponent, rel=1e-6)
 
 
 def scatter(table, control=None, without=()):

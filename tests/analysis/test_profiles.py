@@ -54,7 +54,7 @@ def test_shares_are_of_the_time_in_all_functions():
     assert [entry.name for entry in find_top(profiled, 1, own=False)] == ["nn.a"]
     # of no time, shares are of nothing
     assert sum_by_name(profile(function("a", own=0.0)))["nn.a"].own_share == 0.0
-    assert sum_matching(profile(), ["*"]) == 0.0
+    assert [sum_matching(profiled, ["*.a"]) for profiled in (profile(), profile(function("a", own=1.0)))] == [0.0, 1.0]
 
 
 def test_the_document_s_classes_go_by_calls_in_the_whole_run():
@@ -174,6 +174,6 @@ def test_a_function_stands_below_the_one_that_called_it_and_is_as_wide_as_its_ti
         functions = [(box.name, box.depth, box.left, box.width, box.own) for box in laid(stacks, least)]
         assert sorted(functions) == sorted(boxes), stacks
     assert [box.name for box in laid([(1.0, [0]), (3.0, [1])])] == ["nn.b", "nn.a"]
-    assert compute_depth([]) == 0
+    assert compute_depth(laid([])) == 0
     # endless recursion is cut
     assert compute_depth(laid([(1.0, [0] * 5000)])) == MAX_DEPTH

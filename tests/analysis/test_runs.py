@@ -1,11 +1,8 @@
 """Two runs side by side."""
 
-import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness.analysis.results import Results
 from harness.analysis.runs import Pair, UnpairedCell
@@ -129,26 +126,6 @@ def test_cells_that_only_one_run_has_are_told_with_the_others_reason():
         UnpairedCell(more, None),
     ]
     assert (changes_.broken, list(changes_.only_second)) == ([CELLS[0], ONE], [])
-
-
-@settings(max_examples=30)
-@given(*[st.lists(st.floats(0.005, 0.02), min_size=6, max_size=6)] * 2, st.integers(2, 6))
-def test_swapped_runs_say_the_opposite(ones, others, count):
-    one = first(dict(zip(CELLS, ones, strict=True)), count=count, spread=0.02)
-    other = second(dict(zip(CELLS, others, strict=True)), count=5, spread=0.03)
-    there, back = compared(one, other), compared(other, one)
-    for entry in there.cells:
-        turned = change(back, entry.cell)
-        for ahead, behind in ((entry.change, turned.change), (entry.without_shift, turned.without_shift)):
-            if ahead is None or behind is None:
-                assert ahead is behind
-                continue
-            assert behind.ratio.value == pytest.approx(1.0 / ahead.ratio.value)
-            assert behind.ratio.interval.low == pytest.approx(1.0 / ahead.ratio.interval.high)
-            assert behind.verdict == (ahead.verdict and ahead.verdict.turned)
-            assert behind.withheld == ahead.withheld
-    if there.shift:
-        assert math.log(there.shift.change.ratio.value) == pytest.approx(-math.log(back.shift.change.ratio.value))
 
 
 def with_growth(stored, warmup_steps):

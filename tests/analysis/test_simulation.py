@@ -9,9 +9,8 @@ import pytest
 from bench.simulation import growth, looks, other_rules, sharing, trends
 from bench.simulation.bisection import End, SearchKind, search
 from bench.simulation.harness_rules import MARGIN, edge, outcome, simulate_bias, simulate_controls
-from bench.simulation.machine import UNEXPECTED, Against, Drift, Mixture, Spread, Table, table
+from bench.simulation.machine import UNEXPECTED, Against, Drift, Spread, Table, table
 from bench.simulation.settling import settled_share, suggestions
-from harness.analysis.quantities import PIECE, slope
 from harness.model.issues import parse
 from harness.model.scenario import Claim, ClaimSide
 
@@ -49,12 +48,6 @@ def _hold(simulation):
     assert equal.any_different <= 0.05 + SLACK
     assert max(at_the_edge.any_same, at_the_edge.any_different) <= 0.05 + SLACK
     assert 0.93 - SLACK <= simulation.coverage <= 0.97 + SLACK
-
-
-@pytest.mark.parametrize("rounds", representatives(8, first=3))
-def test_the_noisiest_groups_intervals_hold_the_truth_too(rounds):
-    simulation = outcome(table(16, 0.03, spread=Spread.GROUPS), rounds, 2 * TABLES, seed=2)
-    assert simulation.coverage >= simulation.worst >= 0.93 - SLACK / 2.0
 
 
 @pytest.mark.parametrize("effect", representatives(0.0, math.log(1.05), first=MARGIN))
@@ -108,13 +101,6 @@ def test_two_rounds_tell_a_large_difference_and_never_the_same():
     assert tenth.lost == 0.0
 
 
-@pytest.mark.parametrize("size", representatives((1, 5), (3, 5), (1, 2), first=(3, 2)))
-def test_the_controls_interval_holds_the_truth(size):
-    groups, rounds = size
-    simulation = simulate_controls(Table(groups, 4, 0.025, drift=Drift.LINEAR), rounds, 3 * TABLES, [0.0], seed=7)
-    assert 0.93 - SLACK / 2.0 <= simulation.coverage <= 0.99
-
-
 def test_the_control_takes_verdicts_away_where_one_of_its_launches_is_slower():
     equal, slower = simulate_controls(Table(1, 1, 0.01), 5, TABLES, [0.0, math.log(1.10)], seed=7).lost
     assert equal <= 0.05
@@ -142,12 +128,6 @@ def test_other_noise_seldom_makes_wrong_verdicts_of_three_rounds(noise):
     assert simulation.together >= 0.95 - SLACK
 
 
-def test_where_launches_fail_comparisons_have_fewer_rounds_and_their_intervals_hold_the_truth():
-    simulation = outcome(table(4, 0.03, missing=0.4), 3, TABLES, seed=24, effects=(0.0, MARGIN))
-    assert 1.0 < simulation.rounds < 2.0
-    _hold(simulation)
-
-
 @pytest.mark.parametrize("comparisons", representatives(1, 16, first=4))
 def test_a_loud_cell_learns_nothing_from_its_quiet_reference(comparisons):
     loud = table(comparisons, 0.02, spread=Spread.KINDS, loud=10.0)
@@ -156,13 +136,6 @@ def test_a_loud_cell_learns_nothing_from_its_quiet_reference(comparisons):
     # where samples are quiet, with four degrees throughout: 11 to 14 % of the tables
     hidden = outcome(replace(loud, seen=False), 3, 2 * TABLES, seed=22)
     assert comparisons == 1 or hidden.said[0].any_different <= 0.05 + SLACK / 2.0
-
-
-def test_cells_in_two_modes_seldom_look_certain_among_many():
-    kind = table(32, 0.005, mixture=Mixture(0.2, 0.08))
-    equal, *at_the_edge = outcome(kind, 3, TABLES, seed=23, effects=(0.0, MARGIN, -MARGIN)).said
-    # with four degrees throughout: 33 % of the tables
-    assert max(equal.any_different, *(entry.any_different for entry in at_the_edge)) <= 0.05 + SLACK
 
 
 @pytest.mark.parametrize("size", representatives((13, 5, 30), first=(1, 3, 250)))
@@ -230,10 +203,8 @@ def test_a_wrong_correction_for_contention_makes_no_false_verdicts(wrong):
     )
     assert after.false <= 0.05
     assert after.covered >= 0.93
-    if wrong is sharing.Wrong.CELL:
-        assert before.false > 0.3
-    if wrong in (sharing.Wrong.NOT, sharing.Wrong.UNSEEN):
-        assert after.found[0] == 1.0
+    assert wrong is not sharing.Wrong.CELL or before.false > 0.3
+    assert wrong not in (sharing.Wrong.NOT, sharing.Wrong.UNSEEN) or after.found[0] == 1.0
 
 
 def test_what_turns_move_is_found_and_costs_the_verdict():
@@ -254,15 +225,6 @@ def test_intervals_of_memory_growth_hold_what_is_kept():
             assert simulation.covered >= 0.95 - SLACK, (memory, leak)
             assert simulation.mean == pytest.approx(leak, abs=10.0), (memory, leak)
             assert simulation.found == (1.0 if leak else pytest.approx(0.025, abs=SLACK)), (memory, leak)
-
-
-def test_what_is_allocated_once_is_called_no_growth():
-    margin = PIECE / (growth.CALLS[-1] / 2.0)
-    for memory in ("4 MiB at once, in half of the launches", "a pool of 2 MiB is filled first"):
-        simulation = growth.simulate_growth(growth.ALLOCATORS[memory], 0.0, 5, TABLES, 1, margin=margin)
-        assert simulation.found <= SLACK, memory
-    # as a slope over all calls would call the pool
-    assert growth.simulate_growth(growth.filling, 0.0, 5, TABLES, 1, fit=slope, margin=margin).found > 0.9
 
 
 def test_a_search_finds_a_step_of_5_percent_among_releases_and_warns_where_it_cannot_tell():

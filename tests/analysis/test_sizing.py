@@ -29,7 +29,6 @@ from harness.model.launch import (
     FEWEST_TURNS,
     SHORTEST_SAMPLE,
     USUAL_TURNS,
-    Clock,
     Protocol,
     Role,
     Sample,
@@ -280,17 +279,6 @@ def test_a_group_without_a_number_is_left_out():
     one = family(around(0.0, 0.01, 9), [])
     assert list(width_by_group(one)) == [one.run.plan.groups[0].name]
     assert widths(run(), []) == widths(run([cell()]), [broken(cell(), Status.FAILED, 1)]) == {}
-
-
-def test_by_cpu_time_widths_are_of_it():
-    times = {cell(): 0.01, cell("tf2.0"): 0.01}
-    wall, cpu = run(times), run(times, asked={"clock": Clock.CPU})
-    quiet, noisy = rounds(times, 8, spread=0.01), rounds(times, 8, spread=0.3, seed=2)
-    both = [
-        replace(one, samples=[Sample(other.mean * 10, 10, cpu_seconds=one.mean * 10)])
-        for one, other in zip(quiet, noisy, strict=True)
-    ]
-    assert (widths(cpu, both), widths(wall, both)) == (widths(wall, quiet), widths(wall, noisy))
 
 
 def test_the_widths_of_other_quantities_that_are_compared_count_too():

@@ -25,15 +25,6 @@ def test_a_curve_is_a_columns_numbers_by_increasing_size():
         assert all(point.estimate.interval for point in curve.points)
 
 
-def test_two_variants_cross_where_their_ratio_is_one():
-    (sweep,) = find_sweeps(*swept_run(seconds(CROSSING), spread=0.001))
-    (race,) = sweep.races
-    (crossing,) = race.lead.crossings
-    # NumPy takes 32 and 181 µs at 1,024 and 32,768, compiled 64 and 91: on straight lines they meet at 9,320
-    assert crossing.at == pytest.approx(9320, rel=0.01)
-    assert crossing.rises
-
-
 def test_environments_are_compared_along_the_sweep_too_and_one_size_is_no_curve():
     (sweep,) = find_sweeps(*swept_run(seconds(CROSSING, ("tf1.14", "tf2.0"))))
     along = [race.column.comparison.along for race in sweep.races]

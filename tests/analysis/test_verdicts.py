@@ -133,23 +133,6 @@ def test_a_verdict_that_the_shown_interval_leaves_open_has_the_interval_that_dec
 
 
 @settings(max_examples=40)
-@given(families(), st.randoms(use_true_random=False), st.floats(0.0, 0.2))
-def test_verdicts_turn_with_the_sides_and_the_order_of_comparisons_does_not_matter(family, draw, bias):
-    plain = judge(family, MARGIN)
-    back = judge(Logs(-family.mean, family.variance, family.rounds, family.freedom), MARGIN)
-    assert back.verdicts == [verdict.turned for verdict in plain.verdicts]
-    assert back.half.tolist() == plain.half.tolist()
-    order = list(range(family.mean.size))
-    draw.shuffle(order)
-    turned = Logs(family.mean[order], family.variance[order], family.rounds[order], family.freedom[order])
-    assert judge(turned, MARGIN).verdicts == [plain.verdicts[index] for index in order]
-    # a bias widens what is shown, and can only take a verdict away
-    biased = judge(family, MARGIN, np.full_like(family.mean, bias))
-    assert biased.half == pytest.approx(plain.half + bias)
-    assert all(after in (before, UNCLEAR) for before, after in zip(plain.verdicts, biased.verdicts, strict=True))
-
-
-@settings(max_examples=40)
 @given(families())
 def test_one_round_fewer_than_suggested_is_less_likely_to_settle_it_than_power(family):
     alpha = np.full(family.mean.size, ALPHA / family.mean.size)
