@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from harness.analysis.columns import Side, columns
+from harness.analysis.columns import columns
 from harness.analysis.environments import pins
 from harness.model.run import StandIn
 from harness.model.scenario import Comparison, Pick
@@ -14,14 +14,6 @@ def pairs(heads, name):
         ((c.side.environment, c.side.axes["mode"]), (c.other.environment, c.other.axes["mode"]))
         for c in heads
         if c.comparison and c.comparison.name == name
-    ]
-
-
-def test_times_come_first_by_environment_then_by_value_in_the_headers_order():
-    members = cells(["tf2.0", "tf1.14"], modes=["eager", "graph"])
-    heads = columns(run(members), scenario(), members)
-    assert [c.side for c in heads if not c.other] == [
-        Side(environment, {"mode": mode}) for environment in ("tf1.14", "tf2.0") for mode in ("graph", "eager")
     ]
 
 

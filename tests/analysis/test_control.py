@@ -77,7 +77,6 @@ def test_of_a_round_in_blocks_it_is_the_pair_that_was_alive_together():
 def test_whether_all_of_it_lies_beyond_the_margin():
     beyond = {
         (-0.05, 0.02): False,
-        (0.04, 0.05): True,
         (-0.05, -0.04): True,
         (MARGIN - 0.001, MARGIN + 0.059): False,
         (MARGIN + 0.001, MARGIN + 0.061): True,

@@ -94,26 +94,16 @@ def test_the_mean_is_over_rounds_of_the_mean_of_a_rounds_launches():
 
 
 def test_where_others_took_the_cpu_cpu_time_is_set_against_cpu_time():
-    shared = {
-        "steady_seconds": 1.0,
-        "steady_cpu_seconds": 0.5,
-        "steady_own_cpus": 1.0,
-        "steady_own_cpus_busy_seconds": 1.0,
-    }
+    shared = {"steady_seconds": 1.0, "steady_cpu_seconds": 0.5}
+    shared |= {"steady_own_cpus": 1.0, "steady_own_cpus_busy_seconds": 1.0}
     steps = [Sample(0.1, 5, 0.05)] * 10
 
     def ratio_alone(stretch):
+        fields = {"samples": steps, "places": [0], "alone": stretch}
         launches = [
-            launch(
-                member,
-                number=number,
-                samples=steps,
-                places=[0],
-                alone=stretch,
-                resources=shared if member is NEW else {},
-            )
+            launch(member, number=number, resources=resources, **fields)
             for number in (1, 2)
-            for member in (OLD, NEW)
+            for member, resources in ((OLD, {}), (NEW, shared))
         ]
         return compare_sequential([(OLD, NEW)], lookup(run([OLD, NEW]), launches))[0].value
 

@@ -107,8 +107,7 @@ def test_counts_that_never_vary_give_a_ratio_without_width():
 
 def test_growth_is_the_slope_over_the_calls():
     assert [growth(leaking(growth_)) for growth_ in (1000, -30, 0)] == pytest.approx([1000, -30, 0.0])
-    for points in ([0, 5], [0, 5, 10]):
-        assert growth(leaking(1000, points=points)) == pytest.approx(1000)
+    assert growth(leaking(1000, points=[0, 5])) == pytest.approx(1000)
     for points in ([], [0], [5, 5]):
         assert growth(leaking(1000, points=points)) is growth_estimate([leaking(1000, points=points)]) is None
     # a pool that fills in the first half is none, and what is allocated once hardly

@@ -43,11 +43,6 @@ def test_a_scenario_that_times_no_step_has_tables_answers_and_a_control_of_its_p
     assert results.found.control is None
 
 
-def test_a_quantity_that_no_launch_tells_has_no_table():
-    results = Results(quantified_run("a phase of none", "memory growth"), quantified(memory=()))
-    assert [table.quantity for table in results.all_tables] == ["step"]
-
-
 def test_a_phase_is_told_in_cpu_time_where_that_is_the_clock():
     launches = quantified(phases_cpu={"first call": 0.25})
     launches = [

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.simulation import growth, looks, other_rules, sharing, trends
+from bench.simulation import growth, looks, sharing, trends
 from bench.simulation.bisection import End, SearchKind, search
 from bench.simulation.harness_rules import MARGIN, edge, outcome, simulate_bias, simulate_controls
 from bench.simulation.machine import UNEXPECTED, Against, Drift, Spread, Table, table
@@ -151,15 +151,6 @@ def test_the_rounds_that_are_suggested_settle_it_in_four_of_five_runs_that_are_c
         assert settled_share(others) == pytest.approx(np.mean([other.probability for other in others]), abs=0.12)
 
 
-def test_two_blocks_call_equal_cells_different_where_the_machine_drifts():
-    drifting = table(1, 0.02, drift=Drift.LINEAR)
-    called = other_rules.shares(drifting, 10, 100, seed=10)
-    assert called["Student's t over two blocks (pyperf)"] > 0.9
-    assert called["Mann-Whitney at 0.002 over two blocks (asv)"] > 0.9
-    (equal,) = outcome(drifting, 10, 100, seed=10).said
-    assert equal.any_different <= 0.05
-
-
 def test_a_step_that_does_not_change_seldom_has_a_trend():
     for noise in trends.NOISES:
         for count in (2, 5):
@@ -177,19 +168,6 @@ def test_a_step_that_grows_is_seen_and_a_clock_that_falls_in_every_launch_is_no_
     still, growing = trends.one_after_the_other(step, 5, 20, 10, seed=7)
     assert still <= 0.02
     assert growing > 0.9
-
-
-def test_what_others_took_is_taken_off_but_for_the_3_percent_that_are_left():
-    for name in ("its threads use the CPU all the time", "its threads wait for each other"):
-        for load in sharing.LOADS.values():
-            shares = sharing.simulate_launches(sharing.KINDS[name], load, 12, 100, seed=8)
-            assert -0.001 < shares.off <= min(0.02, shares.off_by_clock + 0.001), (name, load)
-            assert -0.035 < shares.least <= shares.most < 0.005, (name, load)
-    # and nothing is where nobody else runs
-    for name, step in sharing.KINDS.items():
-        shares = sharing.simulate_launches(step, sharing.LOADS["none"], 12, 100, seed=9)
-        nothing = shares.spread_by_clock, pytest.approx(0.0)
-        assert "one sample of ten" in name or (shares.spread, shares.most) == nothing, name
 
 
 @pytest.mark.parametrize(

@@ -104,11 +104,7 @@ def test_the_cells_that_have_a_number_come_row_by_row_with_what_their_launches_u
 def test_a_table_of_another_quantity_has_its_values_and_ratios():
     results = Results(quantified_run("first call", "peak memory", "traces", "memory growth"), quantified())
     rows = {table.quantity: row.values for table in results.all_tables[1:] for row in table.rows}
-    for quantity, old, new, verdict in (
-        ("first call", 0.3, 1.2, Verdict.SLOWER),
-        ("peak memory", 400 * 2**20, 800 * 2**20, Verdict.MORE),
-        ("traces", 3, 300, Verdict.MORE),
-    ):
+    for quantity, old, new, verdict in (("first call", 0.3, 1.2, Verdict.SLOWER), ("traces", 3, 300, Verdict.MORE)):
         one, two, ratio = rows[quantity]
         assert [one.estimate.value, two.estimate.value] == pytest.approx([old, new], rel=0.02)
         assert ratio.compared.ratio.value == pytest.approx(new / old, rel=0.02)
