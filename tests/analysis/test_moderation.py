@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
 from scipy.special import polygamma
 
 from harness.analysis.moderation import (
@@ -63,14 +62,6 @@ def test_each_comparison_is_lent_by_its_own_group():
     moderated = moderate(Logs(np.zeros(3), measured, np.ones(3), degrees(measured)), np.ones(3), groups)
     assert moderated.variance == pytest.approx([1.5e-4, 1e-4, 7e-4 / 5.0])
     assert moderated.freedom.tolist() == [8.0, 4.0, 5.0]
-
-
-@settings(max_examples=40)
-@given(arrays.arrays(np.float64, 12, elements=st.floats(1e-6, 1.0)), st.sampled_from([0.5, 1.5, 2.0, 4.0]))
-def test_a_residual_is_of_one_launch_and_weighed_by_what_the_comparison_makes_of_it(measured, weight):
-    (one, freedom), (weighed, degrees) = (lent(measured * by, 2.0, Residual(1e-3, 9.0), by) for by in (1.0, weight))
-    assert weighed == pytest.approx(weight * one)
-    assert degrees == pytest.approx(freedom)
 
 
 def test_otherwise_the_groups_residual_lends():

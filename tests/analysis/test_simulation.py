@@ -60,14 +60,7 @@ def test_stopping_where_verdicts_are_settled_keeps_the_coverage_and_the_verdicts
     assert effect < MARGIN or verdicts.any_same <= 0.05 + SLACK
 
 
-@pytest.mark.parametrize(
-    "looks_at",
-    representatives(
-        *(((1, size), after) for size in (1, 5) for after in ((5, 10), (3, 4, 5, 6, 8, 10))),
-        ((1, 5), (3, 8)),
-        first=((1, 1), (3, 8)),
-    ),
-)
+@pytest.mark.parametrize("looks_at", representatives(((1, 5), (3, 4, 5, 6, 8, 10)), first=((1, 1), (3, 8))))
 def test_runs_that_are_continued_while_anything_is_unclear_are_seldom_wrong(looks_at):
     comparisons, after = looks_at
     equal, edge_ = (
@@ -158,16 +151,6 @@ def test_a_step_that_does_not_change_seldom_has_a_trend():
             assert trends.false_trends(noise, count, 20, 100, seed=5) <= 0.01 + 0.03, (noise, count)
     # nor has a machine that slows in each round, of cells in turns
     assert trends.in_turns(0.2, 5, 20, 50, seed=6) <= 0.04
-
-
-def test_a_step_that_grows_is_seen_and_a_clock_that_falls_in_every_launch_is_no_trend():
-    assert trends.seen(1.0, "white", 5, 30, 30, seed=7) == 1.0
-    assert trends.seen(0.3, "white", 5, 30, 30, seed=7) > 0.9
-    clock, step = trends.Group(6, 0.06), trends.Group(6, 0.06, growing=2, grows=0.2)
-    assert trends.one_after_the_other(clock, 5, 20, 10, seed=7)[0] <= 0.02
-    still, growing = trends.one_after_the_other(step, 5, 20, 10, seed=7)
-    assert still <= 0.02
-    assert growing > 0.9
 
 
 @pytest.mark.parametrize(

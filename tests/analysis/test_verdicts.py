@@ -106,19 +106,6 @@ def test_one_comparison_is_looked_at_as_if_alone_and_none_is_no_trouble():
     assert [entry.size for entry in rounds_to_settle(logs([]), np.empty(0), MARGIN)] == [0, 0]
 
 
-@settings(max_examples=40)
-@given(families())
-def test_a_verdict_is_taken_from_the_interval_of_holms_level_and_a_wider_one_is_shown(family):
-    judged = judge(family, MARGIN)
-    half, bonferroni = (half_widths(family, alpha) for alpha in (judged.alpha, ALPHA / family.mean.size))
-    assert judged.half == pytest.approx(bonferroni)
-    assert (judged.half >= half * (1.0 - 1e-12)).all()
-    for low, high, verdict in zip(family.mean - half, family.mean + half, judged.verdicts, strict=True):
-        assert (verdict is SLOWER) == (low > MARGIN)
-        assert (verdict is FASTER) == (high < -MARGIN)
-        assert (verdict is SAME) == (low > -MARGIN and high < MARGIN)
-
-
 def test_a_verdict_that_the_shown_interval_leaves_open_has_the_interval_that_decides():
     # the second is judged after the first, by a narrower interval than the shown one
     family = logs([1.0, MARGIN + 1.1 * HALF, 0.0])
