@@ -203,15 +203,15 @@ def test_axes_too_many_for_a_grid_in_memory():
 
 
 def test_effects_of_a_group_that_clear_verdicts_ended_have_the_share_of_those_verdicts():
-    for spread, rounds_, share in [
+    for spread, count, share in [
         (0.1, FIRST_LOOK + 2, compute_settling_share(FIRST_LOOK + 2)),
         (0.001, FIRST_LOOK + 2, 1.0),
         (0.1, FIRST_LOOK + 1, 1.0),  # no look is after this round
     ]:
         times = dict(zip(cells(), [0.01, 0.02, 0.04, 0.08], strict=True))
         planned = run(times)
-        stops = {group.name: Stop(StopReason.PRECISION, rounds_) for group in planned.plan.groups}
+        stops = {group.name: Stop(StopReason.PRECISION, count) for group in planned.plan.groups}
         planned = replace(planned, plan=replace(planned.plan, precision=0.02), stops=stops)
-        (attribution,) = attribute(planned, rounds(times, spread=spread, count=rounds_))
+        (attribution,) = attribute(planned, rounds(times, spread=spread, count=count))
         plain = 1.0 - compute_shown_alpha(len(attribution.effects))
-        assert attribution.effects[0].level == pytest.approx(1.0 - share * (1.0 - plain)), (spread, rounds_, share)
+        assert attribution.effects[0].level == pytest.approx(1.0 - share * (1.0 - plain)), (spread, count)

@@ -44,17 +44,6 @@ def test_without_against_plus_stands_against_every_other_value_that_occurs():
     assert [other for _, (_, other) in pairs(heads, "graph")] == ["eager", "op by op"]
 
 
-def test_along_the_environments_each_stands_against_the_reference_within_a_mode():
-    members = cells(["tf1.14", "tf2.0", "tf2.1"])
-    heads = columns(run(members, reference="tf2.0"), scenario(), members)
-    assert pairs(heads, "TF 2 against TF 1") == [
-        (("tf1.14", "graph"), ("tf2.0", "graph")),
-        (("tf1.14", "eager"), ("tf2.0", "eager")),
-        (("tf2.1", "graph"), ("tf2.0", "graph")),
-        (("tf2.1", "eager"), ("tf2.0", "eager")),
-    ]
-
-
 def test_two_entries_that_compare_the_same_sides_have_one_column():
     # from one TensorFlow 2 to the next, the default mode of both releases is eager
     members = cells(["tf2.0", "tf2.1"])

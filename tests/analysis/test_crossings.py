@@ -47,14 +47,6 @@ def test_the_interval_is_where_the_t_test_does_not_reject():
         assert t == pytest.approx(2.7764451, rel=1e-5)
 
 
-def test_several_crossings_are_all_told_with_their_directions():
-    order = find_order(SIZES, logs(-1.0, 1.0, -1.0, 1.0, spread=0.01))
-    assert [crossing.rises for crossing in order.crossings] == [True, False, True]
-    ends = [end for crossing in order.crossings for end in (crossing.interval.low, crossing.at, crossing.interval.high)]
-    assert ends == sorted(ends)
-    assert order.unclear == []
-
-
 def test_a_curve_that_stays_on_one_side_or_nowhere_leaves_zero_crosses_nowhere():
     high = logs(1.0, 0.5, 0.6, 2.0, spread=0.01)
     near = logs(0.001, -0.001, 0.001, -0.002, spread=0.2)

@@ -93,11 +93,6 @@ def test_effects_are_what_the_documentation_says(factorial):
             assert effect.estimate.value == pytest.approx(effect.parts.with_second / effect.parts.alone)
             assert effect.parts.alone in effect.parts.alone_interval
             assert effect.parts.together in effect.parts.together_interval
-    # of two axes with two levels, both changes are the product of the factors
-    square = logs.reshape(-1)[:4].reshape(2, 2)
-    effects_ = named(effects(repeated(square), MODES, MARGIN))
-    product_of_both = effects_["tf2.0",].estimate.value * effects_["eager",].estimate.value
-    assert effects_["tf2.0", "eager"].parts.together == pytest.approx(product_of_both)
 
 
 def test_verdicts_are_of_what_takes_longer_and_levels_are_divided_among_the_effects():

@@ -108,11 +108,7 @@ def test_it_is_said_in_a_clause_what_disturbed_a_launch(snapshot):
 
 
 def test_without_what_it_rests_on_nothing_is_said():
-    stolen, busy_, every = (
-        "steady_own_cpus_steal_seconds",
-        "steady_own_cpus_busy_seconds",
-        "steady_all_cpus_busy_seconds",
-    )
+    busy_, stolen, every = (name for name in QUIET if name.endswith(("busy_seconds", "steal_seconds")))
     for without, changes, is_disturbed in (
         (["steady_seconds"], {stolen: 9.0, **busy(27.0)}, False),
         (["steady_own_cpus"], {stolen: 9.0, **busy(27.0)}, False),
@@ -184,11 +180,10 @@ BUSY = NOISY.resources
 
 def test_a_disturbed_round_whose_repetition_counts():
     launches = [*rounds(TIMES, count=2, resources=QUIET)]
-    launches[-1] = replace(launches[-1], resources=BUSY)
-    repeats = [replace(entry, attempt=1, resources=QUIET) for entry in launches if entry.round == 2]
-    interference = find_interference(
-        run(TIMES), [*launches, *(entry for entry in repeats if entry.group == launches[-1].group)]
-    )
+    launches[-1] = last = replace(launches[-1], resources=BUSY)
+    second_round = [entry for entry in launches if (entry.round, entry.group) == (2, last.group)]
+    repeats = [replace(entry, attempt=1, resources=QUIET) for entry in second_round]
+    interference = find_interference(run(TIMES), [*launches, *repeats])
     assert (interference.told, interference.rounds, interference.repeated) == (True, 5, 1)
     (disturbed,) = interference.disturbed
     assert (disturbed.group, disturbed.round, disturbed.repeated) == (launches[-1].group, 2, True)

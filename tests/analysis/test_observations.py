@@ -45,6 +45,7 @@ def test_values_are_alike():
     for one, other, same in [
         (1, 1.0, True),
         (1, 2, False),
+        ("a", "b", False),
         (True, 1, False),
         (1.0, 1.000001, True),
         (1.0, 1.0001, False),

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.cell_index import lookup
-from harness.analysis.comparisons import compare
 from harness.analysis.quantities import (
     growth,
     growth_difference,
@@ -20,7 +18,7 @@ from harness.analysis.quantities import (
 from harness.analysis.rounds import compute_mean, compute_subtracted_share, has_mean
 from harness.analysis.statistics import Interval
 from harness.model.launch import Clock, Role, Sample, Status
-from tests.factories import PHASES, RESOURCES, broken, cell, in_turns, launch, run
+from tests.factories import PHASES, RESOURCES, broken, cell, in_turns, launch
 
 GRAPH, EAGER = cell(mode="graph"), cell(mode="eager")
 CALLS = range(0, 1001, 50)
@@ -90,19 +88,6 @@ def test_a_percentile_is_that_of_a_launchs_single_steps():
         (launch_,) = launches_of(quantity, [phased(samples=random.Random(1).sample(SINGLE, 200))], clock)
         assert [sample.seconds for sample in launch_.samples] == [pytest.approx(expected)], (quantity, clock)
         assert compute_subtracted_share(launch_) == 0.0, (quantity, clock)
-
-
-def test_counts_that_never_vary_give_a_ratio_without_width():
-    launches = [
-        launch(member, number=number, role=role, observations={"traces": count})
-        for number in range(1, 6)
-        for member, count, role in ((GRAPH, 3, Role.MEASURE), (GRAPH, 3, Role.CONTROL), (EAGER, 300, Role.MEASURE))
-    ]
-    difference = lookup(run([GRAPH, EAGER], controlled=True), launches_of("traces", launches))
-    (compared,) = compare([(EAGER, GRAPH)], difference, 0.03)
-    assert compared.ratio.value == pytest.approx(100.0)
-    assert compared.ratio.interval.high / compared.ratio.interval.low == pytest.approx(1.0, abs=1e-6)
-    assert compared.verdict == "slower"
 
 
 def test_growth_is_the_slope_over_the_calls():

@@ -3,11 +3,9 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from bench.simulation import growth, looks, sharing, trends
-from bench.simulation.bisection import End, SearchKind, search
 from bench.simulation.harness_rules import MARGIN, edge, outcome, simulate_bias, simulate_controls
 from bench.simulation.machine import UNEXPECTED, Against, Drift, Spread, Table, table
 from bench.simulation.settling import settled_share, suggestions
@@ -25,8 +23,7 @@ MACHINES = [
     {"sigma": 0.01, "drift": Drift.LINEAR},
     {"sigma": 0.02, "drift": Drift.STEPS, "spread": Spread.UNEQUAL, "against": Against.ANOTHER},
     {"sigma": 0.03, "drift": Drift.PERIODIC, "spread": Spread.GROUPS},
-    {"sigma": 0.05, "spread": Spread.GROUPS, "against": Against.ANOTHER},
-    {"sigma": 0.10, "drift": Drift.PERIODIC, "spread": Spread.UNEQUAL},
+    {"sigma": 0.10, "drift": Drift.PERIODIC, "spread": Spread.UNEQUAL, "against": Against.ANOTHER},
     {"sigma": 0.02, "spread": Spread.UNEQUAL, "seen": False},
 ]
 
@@ -98,11 +95,6 @@ def test_the_control_takes_verdicts_away_where_one_of_its_launches_is_slower():
     equal, slower = simulate_controls(Table(1, 1, 0.01), 5, TABLES, [0.0, math.log(1.10)], seed=7).lost
     assert equal <= 0.05
     assert slower > 0.8
-    # the least bias that it could have shown is shown in half of the runs
-    kind = Table(1, 4, 0.02)
-    least = simulate_controls(kind, 3, TABLES, [0.0], seed=8).least
-    (share,) = simulate_controls(kind, 3, 2 * TABLES, [least], seed=9).lost
-    assert share == pytest.approx(0.5, abs=0.12)
 
 
 #: Noise under which some verdicts are wrong more often: docs/dev/validation/simulation.md has how often.
@@ -135,13 +127,7 @@ def test_a_loud_cell_learns_nothing_from_its_quiet_reference(comparisons):
 def test_the_rounds_that_are_suggested_settle_it_in_four_of_five_runs_that_are_continued(size):
     comparisons, rounds, tables = size
     simulation = suggestions(Table(1, comparisons, 0.03), rounds, tables, within=math.log(1.12), seed=5)
-    numbers, others = (
-        [entry for entry in simulation if entry.is_number],
-        [entry for entry in simulation if not entry.is_number],
-    )
-    assert 0.75 <= settled_share(numbers) <= 0.87
-    if len(others) > 50:
-        assert settled_share(others) == pytest.approx(np.mean([other.probability for other in others]), abs=0.12)
+    assert 0.75 <= settled_share([entry for entry in simulation if entry.is_number]) <= 0.87
 
 
 def test_a_step_that_does_not_change_seldom_has_a_trend():
@@ -186,14 +172,3 @@ def test_intervals_of_memory_growth_hold_what_is_kept():
             assert simulation.covered >= 0.95 - SLACK, (memory, leak)
             assert simulation.mean == pytest.approx(leak, abs=10.0), (memory, leak)
             assert simulation.found == (1.0 if leak else pytest.approx(0.025, abs=SLACK)), (memory, leak)
-
-
-def test_a_search_finds_a_step_of_5_percent_among_releases_and_warns_where_it_cannot_tell():
-    # a paired round scatters by 3 %; within the launches of 60 paired rounds
-    simulation = search(SearchKind(26, math.log(1.05), scanned=True), 40, seed=2)
-    assert simulation.ends[End.RIGHT] >= 0.85
-    assert simulation.ends[End.WRONG] == 0.0
-    # releases that differ by 2 % of their own hide a step of 5 %
-    hidden = search(SearchKind(26, math.log(1.05), own=0.02, scanned=True), 20, seed=2)
-    assert hidden.ends[End.RIGHT] < simulation.ends[End.RIGHT]
-    assert hidden.ends[End.WRONG] <= 0.1

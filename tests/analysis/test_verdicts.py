@@ -37,9 +37,8 @@ def logs(mean, deviation=0.01, rounds=5.0):
 
 
 @st.composite
-def families(draw, most=20):
-    """Comparisons of every kind: far apart, alike, at the margin, tight and loose, of few rounds and many."""
-    count = draw(st.integers(1, most))
+def families(draw):
+    count = draw(st.integers(1, 20))
 
     def part(elements):
         return draw(arrays.arrays(np.float64, count, elements=elements))
