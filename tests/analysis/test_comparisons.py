@@ -158,17 +158,14 @@ def test_the_seconds_are_those_of_all_groups_up_to_the_same_number_of_rounds():
 
 
 def test_a_change_of_python_is_told_in_the_order_of_the_cells():
-    newer = [
-        replace(environment, python="3.11") if environment.name == "tf2.0" else environment
-        for environment in ENVIRONMENTS
-    ]
+    newer = [replace(entry, python="3.11" if entry.name == "tf2.0" else entry.python) for entry in ENVIRONMENTS]
     assert family(EQUAL).compared()[0].pythons is None
     assert family(EQUAL, environments=newer).compared()[0].pythons == ("3.11", "3.7")
 
 
 def test_a_comparison_is_lent_by_what_its_whole_group_scatters_by():
-    for controlled in [False, True]:
-        members, n = cells(["tf1.14", "tf2.0"]), 3
+    members, n = cells(["tf1.14", "tf2.0"]), 3
+    for controlled in (False, True):
         launches = rounds(dict.fromkeys(members, 0.01), n, controls={members[0]: 0.01} if controlled else None)
         index = lookup(run(members, controlled=controlled), launches)
         (compared,) = compare([(members[1], members[0])], index, 0.03)

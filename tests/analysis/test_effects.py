@@ -33,12 +33,9 @@ def factorials(draw):
     """Axes of two to four levels, and any log time for each of their combinations."""
     sizes = draw(st.lists(st.integers(2, 4), min_size=2, max_size=3))
     axes = {f"axis{place}": [f"{place}{level}" for level in "abcd"[:size]] for place, size in enumerate(sizes)}
-    logs = draw(
-        st.lists(st.floats(-8.0, 8.0), min_size=math.prod(sizes), max_size=math.prod(sizes)).map(
-            lambda values: np.reshape(values, sizes)
-        )
-    )
-    return axes, logs
+    count = math.prod(sizes)
+    logs = draw(st.lists(st.floats(-8.0, 8.0), min_size=count, max_size=count))
+    return axes, np.reshape(logs, sizes)
 
 
 def by_definition(axes, logs, changes):

@@ -24,25 +24,23 @@ from harness.analysis.statistics import RESOLUTION, Logs
 LENDS_SIX = math.sqrt((math.pi**2 / 3.0 - 2.25) * 11.0 / 12.0)
 #: The same of four variances: their logs vary by ψ'(2) + ψ'(1), and the second is d0 = 2.
 LENDS_TWO = math.sqrt((math.pi**2 / 3.0 - 1.0) * 3.0 / 4.0)
-#: Their mean log is then that of s0² and ψ(2) - ψ(3) + log(3/2), where ψ(3) is ψ(2) + 1/2.
-PRIOR = 1e-4 * math.sqrt(math.e) * 2.0 / 3.0
 
 
 def degrees(like, freedom_=4.0):
     return np.full(like.shape, freedom_)
 
 
-def lent(variances, freedom_=4.0, scatter=None, weight=1.0):
+def lent(variances, freedom_=4.0, scatter=None):
     """The moderated variances, and their degrees of freedom; all are of one group, which scatters like that."""
     variances = np.asarray(variances, np.float64)
     logs = Logs(np.zeros_like(variances), variances, np.ones_like(variances), degrees(variances, freedom_))
-    moderated = moderate(logs, np.full_like(variances, weight), [scatter] * variances.size)
+    moderated = moderate(logs, np.ones_like(variances), [scatter] * variances.size)
     return moderated.variance, moderated.freedom
 
 
-def scattered(count, spread, middle=1e-4):
-    """Variances whose logs lie alternately `spread` above and below that of `middle`."""
-    return middle * np.exp(spread * np.resize([1.0, -1.0], count))
+def scattered(count, spread):
+    """Variances whose logs lie alternately `spread` above and below that of 1e-4."""
+    return 1e-4 * np.exp(spread * np.resize([1.0, -1.0], count))
 
 
 def test_what_a_group_knows_beyond_the_comparisons_own_launches_is_lent_and_four_degrees_at_most():
@@ -59,8 +57,9 @@ def test_what_a_group_knows_beyond_the_comparisons_own_launches_is_lent_and_four
 def test_each_comparison_is_lent_by_its_own_group():
     measured = np.full(3, 1e-4)
     groups = [Residual(2e-4, 12.0), None, Residual(3e-4, 5.0)]
-    moderated = moderate(Logs(np.zeros(3), measured, np.ones(3), degrees(measured)), np.ones(3), groups)
-    assert moderated.variance == pytest.approx([1.5e-4, 1e-4, 7e-4 / 5.0])
+    moderated = moderate(Logs(np.zeros(3), measured, np.ones(3), degrees(measured)), [2.0, 1.0, 1.0], groups)
+    # a residual is of one launch, and weighed
+    assert moderated.variance == pytest.approx([2.5e-4, 1e-4, 7e-4 / 5.0])
     assert moderated.freedom.tolist() == [8.0, 4.0, 5.0]
 
 

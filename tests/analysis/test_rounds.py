@@ -39,20 +39,16 @@ def test_of_a_round_begun_twice_the_latest_complete_attempt_counts():
     complete, control = [launch(GRAPH), launch(EAGER)], launch(GRAPH, role=Role.CONTROL)
     graph, eager, repeated = launch(GRAPH, attempt=1), launch(EAGER, attempt=1), replace(control, attempt=1)
     interrupted = broken(GRAPH, Status.INTERRUPTED, 1, attempt=1)
+    with_control = [complete[0], control, complete[1]]
     no_control = broken(GRAPH, Status.OOM, 1, attempt=1, role=Role.CONTROL)
     cases = {
         "the third was not finished": (PLAN, complete, [graph, eager], [launch(GRAPH, 0.03, attempt=2)]),
         "none is complete": (PLAN, complete[:1], [eager], []),
         "an interrupted repeat of a cell that was given up": (PLAN, [], complete[:1], [interrupted]),
         "without a cell that its pilot broke": (PLAN, [broken(EAGER, Status.OOM), launch(GRAPH)], [graph], []),
-        "with the control": (CONTROLLED, [complete[0], control, complete[1]], [graph, eager, repeated], []),
+        "with the control": (CONTROLLED, with_control, [graph, eager, repeated], []),
         "with a control that broke": (CONTROLLED, complete, [graph, no_control, eager], []),
-        "a control is not its cell's own launch": (
-            CONTROLLED,
-            [],
-            [complete[0], control, complete[1]],
-            [repeated, eager],
-        ),
+        "a control is not its cell's own launch": (CONTROLLED, [], with_control, [repeated, eager]),
         "without the control that its pilot broke": (CONTROLLED, [broken(GRAPH, Status.OOM), complete[1]], [eager], []),
     }
     for case, (plan, before, counted, after) in cases.items():
