@@ -26,7 +26,6 @@ NAMES = ["tf1.14", "tf2.0", "tf2.1"]
 
 
 def observer(environment: str, experiment: str = "retracing") -> Cell:
-    """One of its cells."""
     return Cell("behaviour", environment, Device.CPU, {"experiment": experiment})
 
 

@@ -32,7 +32,6 @@ def swept(sizes: Sequence[str] = SIZES, **changes: Any) -> Scenario:
 
 
 def cell(variant: str, size: str, environment: str = "tf1.14", **axes: str) -> Cell:
-    """One of its cells."""
     return Cell("sigmoid", environment, Device.CPU, {"variant": variant, "size": size, **axes})
 
 
@@ -54,7 +53,6 @@ CROSSING = dict(zip(SIZES, (0.05, 0.2, 0.5, 2.0), strict=True))
 def swept_run(
     times: Mapping[Cell, float], count: int = 5, spread: float = 0.02, of: Scenario | None = None, **changes: Any
 ) -> tuple[Run, list[Launch]]:
-    """A run of these cells and its launches."""
     scenario_ = of or swept()
     return run(times, scenarios=[scenario_], **changes), rounds(times, count, spread)
 

@@ -39,17 +39,14 @@ def second(
 
 
 def compared(one: Stored, other: Stored, margin: float = MARGIN) -> Changes:
-    """What the two say together."""
     return pair(one, other, margin).changes
 
 
 def pair(one: Stored, other: Stored, margin: float = MARGIN) -> Pair:
-    """The two side by side."""
     return Pair(Results(*one), Results(*other), margin)
 
 
 def change(changes: Changes, member: Cell) -> CellChange:
-    """What there is of one cell."""
     return next(entry for entry in changes.cells if entry.cell == member)
 
 

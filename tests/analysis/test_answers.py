@@ -25,17 +25,6 @@ def answered(times=TIMES, **changes):
     return answers(tables(planned, lookup(planned, rounds(times, spread=0.001)))[0])
 
 
-def test_every_comparison_of_the_header_is_answered_in_its_order():
-    answers_ = answered()
-    assert [(entry.comparison.name, entry.subject, entry.context) for entry in answers_] == [
-        ("TF 2 against TF 1", "tf2.0", {"mode": "eager"}),
-        ("TF 2 against TF 1", "tf2.0", {"mode": "graph"}),
-        ("graph against eager", "eager", {"environment": "tf2.0"}),
-        ("graph against eager", "eager", {"environment": "tf1.14"}),
-        ("each release's default mode", "tf2.0", {}),
-    ]
-
-
 def test_a_pick_has_what_differs_beside_the_environments():
     answer = answered()[-1]
     assert (answer.subject, answer.base) == ("tf2.0", "tf1.14")

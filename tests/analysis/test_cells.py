@@ -21,8 +21,6 @@ def test_every_cell_of_the_run_is_there_once_and_has_a_number_or_a_cause():
     assert all((item.status is Status.OK) == bool(item.estimate) for item in results.cells)
     without = [value.cell for value in results.cells if not value.estimate]
     assert without == [planned for planned, cause in causes.items() if cause]
-    assert len(without) == 3
-    assert {cause.status for cause in causes.values() if cause} == {Status.OOM, Status.NOT_AVAILABLE}
     # launches are those that count
     first = results.cells[0]
     measured = [(entry.round, entry.attempt) for entry in first.launches if entry.role == "measure"]
@@ -69,7 +67,7 @@ def test_what_broke_comes_before_what_was_not_available():
 
 
 def test_fewer_rounds_than_the_run_recorded_are_of_a_file_that_was_cut_off():
-    for stop, resources in [
+    for stop, reason in [
         (Stop(StopReason.BUDGET, 0), "the budget ended"),
         (Stop(StopReason.BUDGET, 1), "the budget ended"),  # as the budget leaves out a part of a group
         (Stop(StopReason.BUDGET, 2), CUT_OFF),
@@ -77,13 +75,9 @@ def test_fewer_rounds_than_the_run_recorded_are_of_a_file_that_was_cut_off():
         (Stop(StopReason.PRECISION, 1), ""),
     ]:
         planned = run([cell(), cell(mode="eager")])
-        (entry,) = find_missing(
-            replace(planned, stops={group.name: stop for group in planned.plan.groups}), [launch(cell())]
-        )
-        assert (entry.status, entry.reason, entry.cells) == (Status.INTERRUPTED, resources, [cell(mode="eager")]), (
-            stop,
-            resources,
-        )
+        stops = {group.name: stop for group in planned.plan.groups}
+        (entry,) = find_missing(replace(planned, stops=stops), [launch(cell())])
+        assert (entry.status, entry.reason, entry.cells) == (Status.INTERRUPTED, reason, [cell(mode="eager")]), stop
 
 
 def test_the_end_of_standard_error_is_bounded():

@@ -4,8 +4,6 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness.analysis.claim_rules import ClaimOutcome, judge_ratio, judge_value
 from harness.analysis.results import Results
@@ -98,17 +96,11 @@ def test_a_claim_that_was_not_judged_says_why(snapshot):
     messages = {case: f"{result.at.outcome.value}: {result.at.why}" for case, (result,) in cases.items()}
     messages["fixed"] = releases([3.0, 1.0, 1.0]).fixed_between
     assert messages == snapshot
-    for case, (result,) in cases.items():
-        not_measured = ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED
-        assert result.at.outcome not in not_measured or result.at.estimate is None, case
     (result,) = cases["only other environments"]
     assert [(place.environment, place.outcome) for place in result.elsewhere] == [("tf2.1", ClaimOutcome.CONFIRMED)]
+    assert results(rounds({cell(call="train_on_batch"): 0.01})) == []
     # two rounds show a large ratio
     assert one({WORSE: 0.04, BETTER: 0.01}, count=2, spread=0.001).at.outcome is ClaimOutcome.CONFIRMED
-
-
-def test_a_claim_of_which_the_run_has_nothing_is_left_out():
-    assert results(rounds({cell(call="train_on_batch"): 0.01})) == []
 
 
 THREE = [(environment.name, mode) for environment in ENVIRONMENTS for mode in ("graph", "eager")]
@@ -149,28 +141,13 @@ def test_a_release_without_a_clear_outcome_may_have_the_fix_and_only_a_later_one
     assert [place.outcome for place in result.elsewhere] == [ClaimOutcome.NOT_SEEN] * 2
 
 
-def test_other_environments_take_the_place_of_the_claimed_one():
-    result = releases([3.0, 1.5, 1.0])
-    assert [(place.environment, place.outcome) for place in result.places] == [
-        ("tf1.14", ClaimOutcome.CONFIRMED),
-        ("tf2.0", ClaimOutcome.SMALLER),
-        ("tf2.1", ClaimOutcome.NOT_SEEN),
-    ]
-    assert {(place.worse.environment, place.better.environment) for place in result.places if place.better} == {
-        (entry.name, entry.name) for entry in ENVIRONMENTS
-    }
-
-
 def test_it_is_fixed_before_the_first_release_from_which_on_it_is_not_seen():
-    for ratios, fixed, after in (
-        ([3.0, 3.0, 1.0], "tf2.1", "tf2.0"),
-        ([3.0, 1.0, 1.0], "tf2.0", "tf1.14"),
-        ([3.0, 1.0, 0.5], "tf2.0", "tf1.14"),
-    ):
+    for ratios, fixed, after in (([3.0, 3.0, 1.0], "tf2.1", "tf2.0"), ([3.0, 1.0, 0.5], "tf2.0", "tf1.14")):
         result = releases(ratios)
+        assert {place.better.environment for place in result.places} == {place.environment for place in result.places}
         assert result.fixed.environment == fixed, ratios
         assert result.fixed_between.split()[2::2] == [after, fixed], ratios
-    for ratios in ([3.0, 1.0, 3.0], [3.0, 3.0, 3.0], [1.0, 1.0, 1.0]):
+    for ratios in ([3.0, 1.0, 3.0], [1.0, 1.0, 1.0]):
         assert (releases(ratios).fixed, releases(ratios).fixed_between) == (None, ""), ratios
 
 
@@ -224,8 +201,6 @@ def test_a_claim_may_be_of_a_phase_or_of_its_seconds_on_one_side():
     for seconds, outcome in (
         (6.0, ClaimOutcome.CONFIRMED),
         (2.0, ClaimOutcome.SMALLER),
-        (30.0, ClaimOutcome.LARGER),
-        (0.1, ClaimOutcome.NOT_SEEN),
         (0.5, ClaimOutcome.NOT_SEEN),
     ):
         (result,) = results(importing({WORSE: seconds}), [claim])
@@ -246,8 +221,6 @@ def test_bytes_are_what_each_call_keeps():
         (5000.0, ClaimOutcome.CONFIRMED),
         (300.0, ClaimOutcome.SMALLER),
         (90000.0, ClaimOutcome.LARGER),
-        (0.0, ClaimOutcome.NOT_SEEN),
-        (-40.0, ClaimOutcome.NOT_SEEN),
         (95.0, ClaimOutcome.NOT_SEEN),
     ]:
         (result,) = results(leaking(growth), [LEAK])
@@ -293,20 +266,6 @@ def test_the_outcome_of_growth_must_not_depend_on_the_difference_of_two_identica
         assert ("identical" in result.at.why) == (outcome is ClaimOutcome.UNCLEAR)
 
 
-ENDS = st.tuples(st.floats(0.01, 100.0), st.floats(0.01, 100.0)).map(sorted).map(lambda both: Interval(*both))
-RANGES = st.tuples(st.floats(1.01, 50.0), st.floats(0.01, 50.0)).map(lambda both: (both[0], both[0] + both[1]))
-HOLDS = (ClaimOutcome.CONFIRMED, ClaimOutcome.SMALLER, ClaimOutcome.LARGER)
-
-
-@given(ENDS, RANGES, st.floats(0.0, 0.9), st.floats(0.0, 10.0), st.sampled_from(Verdict))
-def test_a_wider_claim_is_no_less_confirmed(interval, claimed, below, above, verdict):
-    wider = (claimed[0] * (1.0 - below), claimed[1] + above)
-    before, after = (judge_ratio(verdict, interval, value) for value in (claimed, wider))
-    # what was far below the claim may no longer be
-    nearer = (before, after) == (ClaimOutcome.NOT_SEEN, ClaimOutcome.UNCLEAR)
-    assert before is after or (before in HOLDS and after is ClaimOutcome.CONFIRMED) or nearer
-
-
 def test_what_is_unclear_and_far_below_the_claim_is_not_seen():
     for low, high, claimed, outcome in [
         (0.95, 1.10, (10.0, 20.0), ClaimOutcome.NOT_SEEN),
@@ -317,30 +276,6 @@ def test_what_is_unclear_and_far_below_the_claim_is_not_seen():
     ]:
         assert judge_ratio(Verdict.UNCLEAR, Interval(low, high), claimed, 0.03) is outcome
         assert judge_ratio(Verdict.UNCLEAR, None, claimed, 0.03) is ClaimOutcome.UNCLEAR, (low, high, claimed, outcome)
-
-
-@settings(max_examples=30)
-@given(st.floats(0.02, 50.0), st.floats(0.0, 0.05), RANGES)
-def test_the_sides_turned_around_turn_the_outcome(ratio, spread, claimed):
-    # at the margin itself a ratio is unclear, and turned around it may lie far below the claim
-    either = (ClaimOutcome.NOT_SEEN, ClaimOutcome.UNCLEAR)
-    turned = {ClaimOutcome.OPPOSITE: HOLDS, ClaimOutcome.NOT_SEEN: either, ClaimOutcome.UNCLEAR: either}
-    claim = replace(CLAIM, ratio=claimed)
-    there = one({WORSE: 0.01 * ratio, BETTER: 0.01}, claim, spread=spread).at.outcome
-    back = one({WORSE: 0.01, BETTER: 0.01 * ratio}, claim, spread=spread)
-    # the same noise on both sides makes the other ratio's noise another one, so only what is clear has to agree
-    if spread == 0.0:
-        assert back.at.outcome in turned.get(there, (ClaimOutcome.OPPOSITE,))
-    assert not (there in HOLDS and back.at.outcome in HOLDS)
-
-
-@given(ENDS, RANGES)
-def test_an_absolute_value_is_one_of_five(interval, claimed):
-    outcome = judge_value(interval, claimed)
-    is_noticed = interval.low > claimed[0] / 10
-    assert (outcome is ClaimOutcome.NOT_SEEN) == (not is_noticed and interval.high < claimed[0] / 2)
-    if outcome.holds:
-        assert is_noticed
 
 
 def test_an_absolute_value_that_may_be_over_ten_times_the_claim_is_unclear():

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from harness.analysis.columns import Side, columns
+from harness.analysis.columns import columns
 from harness.analysis.environments import pins
 from harness.model.run import StandIn
 from harness.model.scenario import Comparison, Pick
@@ -14,14 +14,6 @@ def pairs(heads, name):
         ((c.side.environment, c.side.axes["mode"]), (c.other.environment, c.other.axes["mode"]))
         for c in heads
         if c.comparison and c.comparison.name == name
-    ]
-
-
-def test_times_come_first_by_environment_then_by_value_in_the_headers_order():
-    members = cells(["tf2.0", "tf1.14"], modes=["eager", "graph"])
-    heads = columns(run(members), scenario(), members)
-    assert [c.side for c in heads if not c.other] == [
-        Side(environment, {"mode": mode}) for environment in ("tf1.14", "tf2.0") for mode in ("graph", "eager")
     ]
 
 
@@ -50,17 +42,6 @@ def test_without_against_plus_stands_against_every_other_value_that_occurs():
     members = [cell(mode=mode) for mode in ("graph", "eager", "op by op")]
     heads = columns(run(members), scenario(axes=axes, compare=[entry]), members)
     assert [other for _, (_, other) in pairs(heads, "graph")] == ["eager", "op by op"]
-
-
-def test_along_the_environments_each_stands_against_the_reference_within_a_mode():
-    members = cells(["tf1.14", "tf2.0", "tf2.1"])
-    heads = columns(run(members, reference="tf2.0"), scenario(), members)
-    assert pairs(heads, "TF 2 against TF 1") == [
-        (("tf1.14", "graph"), ("tf2.0", "graph")),
-        (("tf1.14", "eager"), ("tf2.0", "eager")),
-        (("tf2.1", "graph"), ("tf2.0", "graph")),
-        (("tf2.1", "eager"), ("tf2.0", "eager")),
-    ]
 
 
 def test_two_entries_that_compare_the_same_sides_have_one_column():

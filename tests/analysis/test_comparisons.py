@@ -11,12 +11,12 @@ from scipy.special import stdtrit
 
 from harness.analysis.cell_index import lookup
 from harness.analysis.comparisons import RoundsNeeded, compare, compare_growth, half_widths_of
-from harness.analysis.moderation import FEWEST, residual
+from harness.analysis.moderation import residual
 from harness.analysis.quantities import PIECE
 from harness.analysis.statistics import Logs, log_ratios, student, variance
 from harness.analysis.verdicts import MOST_ROUNDS, Verdict, Withheld, rounds_to_settle
 from harness.analysis.work_equivalence import Work
-from harness.model.launch import Role, Sample
+from harness.model.launch import Role
 from tests.analysis.paired import SECONDS_PER_ROUND, around, family, pair
 from tests.factories import ENVIRONMENTS, cell, cells, contended, launch, rounds, run
 from tests.quantified import CALLS, NEW, OLD, memory, quantified, quantified_run
@@ -50,29 +50,17 @@ def test_the_ratio_is_the_cells_time_over_the_others_and_the_verdict_is_the_cell
     assert verdicts([faster, slower, same]) == [FASTER, SLOWER, SAME]
     assert (faster.cell, faster.other) == pair("0")
     assert faster.ratio.rounds == 5
+    # the margin is a share
+    assert [family(around(math.log(1.05))).compared(margin)[0].verdict for margin in (0.03, 0.06)] == [FASTER, SAME]
 
 
 def test_each_has_the_t_interval_of_its_rounds_and_one_round_has_none():
-    (single,) = family([0.09, 0.10, 0.11, 0.10]).compared()
-    assert half(single) == pytest.approx(student(3) * math.sqrt(0.0002 / 3.0 / 4.0))
-    assert single.level == pytest.approx(0.95)
     one, two, three = family([0.5], [0.09, 0.11], [0.09, 0.10, 0.11]).compared()
     assert one.ratio.interval is None
     assert two.ratio.value == pytest.approx(math.exp(-0.10))
     # two are judged together
-    assert half(two) == pytest.approx(student(1, 0.975) * math.sqrt(0.0002 / 2.0))
     assert half(three) == pytest.approx(student(2, 0.975) * 0.01 / math.sqrt(3.0))
     assert three.level == pytest.approx(0.975)
-
-
-def test_all_of_a_family_are_shown_at_one_level_and_a_verdict_by_holm_may_be_clearer():
-    comparisons = family(around(0.5), around(0.2), AT_THE_MARGIN, around(0.0)).compared()
-    assert [entry.level for entry in comparisons] == pytest.approx([1.0 - 0.05 / 4] * 4)
-    clearest, clear = family(around(0.5), around(math.log(1.03) + 0.00155)).compared()
-    assert verdicts([clearest, clear]) == [FASTER, FASTER]
-    assert clear.ratio.interval.high > 1.0 / 1.03 > clearest.ratio.interval.high
-    # the margin is a share
-    assert [family(around(math.log(1.05))).compared(margin)[0].verdict for margin in (0.03, 0.06)] == [FASTER, SAME]
 
 
 def test_pairs_that_share_no_round_are_not_compared():
@@ -96,8 +84,6 @@ def test_three_rounds_have_a_verdict_and_two_where_the_difference_is_large():
         (1.6, 2): FASTER,
         (1.0 / 1.6, 2): SLOWER,
         # three rounds suffice for any difference, two for one beyond ×1.5 alone
-        (1.2, 2): None,
-        (1.0, 2): None,
         (1.5, 2): None,
         (1.2, 3): FASTER,
         (1.0, 3): SAME,
@@ -108,16 +94,13 @@ def test_three_rounds_have_a_verdict_and_two_where_the_difference_is_large():
     assert judged(math.log(1.6), math.log(1.6), margin=0.7) is None
 
 
-def test_different_work_is_told_even_of_one_round_and_takes_nothing_of_the_others_level():
+def test_different_work_takes_nothing_of_the_others_level():
     far, same = family(FAR, EQUAL, fingerprints=differing("0")).compared()
     assert (far.verdict, far.withheld, far.settling) == (Verdict.DIFFERENT_WORK, None, None)
     assert far.work.work is Work.DIFFERENT
     plain = family(EQUAL).compared()[0]
     assert (same.verdict, same.level, same.ratio) == (SAME, plain.level, plain.ratio)
-    (once,) = family([0.5], fingerprints=differing("0")).compared()
-    assert (once.verdict, once.withheld) == (Verdict.DIFFERENT_WORK, None)
-    for silent in ([0.5], []):
-        assert family(FAR, silent).compared()[0] == family(FAR).compared()[0]
+    assert family(FAR, [0.5]).compared()[0] == family(FAR).compared()[0]
     # work that was not checked is judged
     assert family(FAR).compared()[0].work.work is Work.NOT_CHECKED
     (checked,) = family(FAR, fingerprints={side: {"parameters": 7} for side in pair("0")}).compared()
@@ -125,11 +108,8 @@ def test_different_work_is_told_even_of_one_round_and_takes_nothing_of_the_other
 
 
 def test_a_control_beyond_the_margin_withholds_every_verdict():
-    for beyond in (around(0.05), around(-0.05)):
-        comparisons = family(FAR, EQUAL, AT_THE_MARGIN, BACK, control=beyond).compared()
-        assert verdicts(comparisons) == [None] * 4
-        assert {entry.withheld for entry in comparisons} == {Withheld.CONTROL}
-        assert all(entry.settling is None for entry in comparisons)
+    for comparison in family(FAR, EQUAL, AT_THE_MARGIN, BACK, control=around(-0.05)).compared():
+        assert (comparison.verdict, comparison.withheld, comparison.settling) == (None, Withheld.CONTROL, None)
 
 
 def test_a_control_that_only_reaches_beyond_the_margin_takes_nothing_away():
@@ -137,9 +117,8 @@ def test_a_control_that_only_reaches_beyond_the_margin_takes_nothing_away():
     comparisons = family(around(0.07), FAR, BACK, EQUAL, AT_THE_MARGIN, control=around(0.02, 0.04)).compared()
     assert verdicts(comparisons) == [FASTER, FASTER, SLOWER, SAME, UNCLEAR]
     assert {entry.withheld for entry in comparisons} == {None}
-    # nor does one within it, and one of one round
-    for control in (around(0.01), [0.5]):
-        assert verdicts(family(FAR, EQUAL, control=control).compared()) == [FASTER, SAME]
+    # nor does one of one round
+    assert verdicts(family(FAR, EQUAL, control=[0.5]).compared()) == [FASTER, SAME]
 
 
 def test_different_work_and_few_rounds_stay_what_they_are_under_a_bad_control():
@@ -179,18 +158,14 @@ def test_the_seconds_are_those_of_all_groups_up_to_the_same_number_of_rounds():
 
 
 def test_a_change_of_python_is_told_in_the_order_of_the_cells():
-    newer = [
-        replace(environment, python="3.11") if environment.name == "tf2.0" else environment
-        for environment in ENVIRONMENTS
-    ]
+    newer = [replace(entry, python="3.11" if entry.name == "tf2.0" else entry.python) for entry in ENVIRONMENTS]
     assert family(EQUAL).compared()[0].pythons is None
     assert family(EQUAL, environments=newer).compared()[0].pythons == ("3.11", "3.7")
-    assert family(EQUAL, environments=newer[:1]).compared()[0].pythons is None
 
 
 def test_a_comparison_is_lent_by_what_its_whole_group_scatters_by():
-    for controlled in [False, True]:
-        members, n = cells(["tf1.14", "tf2.0"]), 3
+    members, n = cells(["tf1.14", "tf2.0"]), 3
+    for controlled in (False, True):
         launches = rounds(dict.fromkeys(members, 0.01), n, controls={members[0]: 0.01} if controlled else None)
         index = lookup(run(members, controlled=controlled), launches)
         (compared,) = compare([(members[1], members[0])], index, 0.03)
@@ -205,18 +180,6 @@ def test_a_comparison_is_lent_by_what_its_whole_group_scatters_by():
         assert half(compared) == pytest.approx(student(6) * math.sqrt(lent / n)), controlled
 
 
-def test_a_ratio_that_no_float_can_hold_is_still_a_ratio_and_equal_times_are_the_same():
-    one = family([0.0] * 4)
-    for log in (-1400.0, -720.0, 720.0, 1400.0):
-        seconds = dict(zip(one.pairs[0], (math.exp(-log / 2.0), math.exp(log / 2.0)), strict=True))
-        launches = [replace(measured, samples=[Sample(seconds[measured.cell], 1)]) for measured in one.launches]
-        (comparison,) = replace(one, launches=launches).compared()
-        assert comparison.verdict is (FASTER if log > 0 else SLOWER), log
-        assert comparison.ratio.value in comparison.ratio.interval
-        assert comparison.ratio.inverse.value > 0.0
-    assert verdicts(family(*[[0.0] * 5] * FEWEST).compared()) == [SAME] * FEWEST
-
-
 @settings(max_examples=30)
 @given(st.lists(several, min_size=1, max_size=6))
 def test_the_width_that_stops_a_group_is_the_one_that_is_shown(members):
@@ -228,10 +191,7 @@ def test_the_width_that_stops_a_group_is_the_one_that_is_shown(members):
             assert width == (pytest.approx(half(compared)) if compared.ratio.interval else math.inf)
 
 
-def test_the_width_that_stops_a_group_does_not_look_at_the_verdicts():
-    one, other = family(around(0.5, 0.01), around(0.0, 0.02)), family(around(0.0, 0.01), around(-0.9, 0.02))
-    assert half_widths_of(one.pairs, one.found) == pytest.approx(half_widths_of(other.pairs, other.found))
-    # different work has none, and one round an infinite one
+def test_different_work_has_no_width_and_one_round_an_infinite_one():
     one = family(FAR, [0.5], FAR, fingerprints=differing("0"))
     different, few, judged = half_widths_of(one.pairs, one.found)
     assert (different, few) == (None, math.inf)
@@ -250,9 +210,7 @@ def test_growth_is_judged_by_its_difference_against_a_piece_of_memory():
     for new, old, verdict in (
         (1200.0, 0.0, SLOWER),
         (0.0, 1200.0, FASTER),
-        (0.0, 0.0, SAME),
         (1200.0, 1180.0, SAME),
-        (-500.0, 0.0, FASTER),
     ):
         comparison = grown(new, old)
         assert comparison.verdict is verdict, (new, old)
@@ -262,17 +220,9 @@ def test_growth_is_judged_by_its_difference_against_a_piece_of_memory():
     assert at_the_margin.verdict is UNCLEAR
     assert 0.0 < at_the_margin.settling.half < 2 * PIECE / CALLS
     assert at_the_margin.settling.rounds > 0
-    alike = grown(1200.0, leak=0.0)
-    assert (alike.verdict, alike.ratio.interval.low) == (SLOWER, pytest.approx(1200.0))
-    assert alike.ratio.interval.high == pytest.approx(1200.0)
 
 
-def test_two_rounds_of_growth_have_an_interval_and_no_verdict():
-    two = grown(1200.0, count=2)
-    assert (two.verdict, two.withheld) == (None, Withheld.FEW_ROUNDS)
-    assert two.ratio.interval
-    assert grown(1200.0, count=1).ratio.interval is None
-    # where no round has both there is no difference, and of different work it is not judged
+def test_growth_in_one_cell_alone_has_no_difference_and_different_work_is_not_judged():
     assert grown(1200.0, memory=()) is None
     launches = [
         replace(entry, fingerprint={"parameters": 1 if entry.cell == OLD else 2}) for entry in quantified(count=3)
@@ -303,29 +253,19 @@ def test_growth_beside_a_control_that_grows_unlike_itself_has_no_verdict():
             for launch_, by in zip(first, apart, strict=False)
         ]
         (comparison,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), [*launches, *repeats]))
-        assert (comparison.verdict, comparison.withheld) == (None if withheld else SLOWER, withheld), (
-            apart,
-            withheld,
-        )
+        assert (comparison.verdict, comparison.withheld) == (None if withheld else SLOWER, withheld), apart
 
 
 def test_only_a_verdict_on_growth_has_an_interval_that_decided_it():
-    for count in [2, 3]:
-        # the first comparison is so clear that Holm's level of the second is 0.05, and its own interval is at 0.025
-        error = 100.0
-        grows = {
-            NEW: (1e5, 0.1),
-            cell("tf2.0", mode="eager"): (2 * PIECE / CALLS + (19.0 if count == 2 else 5.0) * error, error),
-        }
-        spread = {2: (-1.0, 1.0), 3: (-math.sqrt(3.0), 0.0, math.sqrt(3.0))}[count]
-        launches = [
-            launch(member, 0.01, number, memory=memory(mean + error * off))
-            for member, (mean, error) in {OLD: (0.0, 0.0), **grows}.items()
-            for number, off in enumerate(spread, 1)
-        ]
-        clear, second = compare_growth([(member, OLD) for member in grows], lookup(run([OLD, *grows]), launches))
-        assert clear.deciding is None, count
-        assert (second.verdict, bool(second.deciding)) == ((None, False) if count == 2 else (SLOWER, True))
+    # the first comparison is so clear that Holm's level of the second is 0.05, and its own interval is at 0.025
+    grows = {NEW: (1e5, 0.1), cell("tf2.0", mode="eager"): (2 * PIECE / CALLS + 500.0, 100.0)}
+    launches = [
+        launch(member, 0.01, number, memory=memory(mean + error * math.sqrt(3.0) * (number - 2)))
+        for member, (mean, error) in {OLD: (0.0, 0.0), **grows}.items()
+        for number in (1, 2, 3)
+    ]
+    clear, second = compare_growth([(member, OLD) for member in grows], lookup(run([OLD, *grows]), launches))
+    assert (clear.deciding, second.verdict, bool(second.deciding)) == (None, SLOWER, True)
 
 
 def on_a_shared_core(ratio, *shares, truth=None):

@@ -47,14 +47,6 @@ def test_the_interval_is_where_the_t_test_does_not_reject():
         assert t == pytest.approx(2.7764451, rel=1e-5)
 
 
-def test_several_crossings_are_all_told_with_their_directions():
-    order = find_order(SIZES, logs(-1.0, 1.0, -1.0, 1.0, spread=0.01))
-    assert [crossing.rises for crossing in order.crossings] == [True, False, True]
-    ends = [end for crossing in order.crossings for end in (crossing.interval.low, crossing.at, crossing.interval.high)]
-    assert ends == sorted(ends)
-    assert order.unclear == []
-
-
 def test_a_curve_that_stays_on_one_side_or_nowhere_leaves_zero_crosses_nowhere():
     high = logs(1.0, 0.5, 0.6, 2.0, spread=0.01)
     near = logs(0.001, -0.001, 0.001, -0.002, spread=0.2)
@@ -79,18 +71,12 @@ def test_an_interval_that_reaches_the_sweeps_end_is_open_there():
     assert crossing.interval.high == SIZES[-1]
 
 
-@given(
-    st.floats(0.1, 1e3),
-    st.floats(0.001, 10.0),
-    st.floats(1.1, 100.0),
-    st.floats(0.05, 0.95),
-    st.sampled_from([10, 100]),
-)
-def test_a_break_even_of_straight_costs_is_found_between_two_sizes(before, step_seconds, dearer, share, width):
+@given(st.floats(0.1, 1e3), st.floats(0.001, 10.0), st.floats(1.1, 100.0), st.floats(0.05, 0.95))
+def test_a_break_even_of_straight_costs_is_found_between_two_sizes(before, step_seconds, dearer, share):
     """One way costs `before` and then `each`, the other `dearer` times `each`: n = before / (dearer - 1) / each."""
     truth = before / ((dearer - 1.0) * step_seconds)
-    low = truth / width**share
-    sizes = (low, low * width)
+    low = truth / 100.0**share
+    sizes = (low, 100.0 * low)
     graph = np.array([[before + step_seconds * size for size in sizes]])
     eager = np.array([[dearer * step_seconds * size for size in sizes]])
     order = find_order(
@@ -99,13 +85,6 @@ def test_a_break_even_of_straight_costs_is_found_between_two_sizes(before, step_
     (crossing,) = order.crossings
     assert crossing.at == pytest.approx(truth, rel=0.003)
     assert crossing.rises
-
-
-def test_finer_sizes_hold_the_measured_ones_as_they_were_given():
-    for sizes in [SIZES, (0.0, 7.0, 10.0)]:
-        fine = refine_sizes(sizes).tolist()
-        assert set(sizes) <= set(fine)
-        assert fine == sorted(set(fine))
 
 
 means = st.lists(st.floats(-3.0, 3.0), min_size=2, max_size=6)
@@ -133,34 +112,3 @@ def test_the_sweep_is_parted_without_gaps_and_turning_the_ratio_turns_the_answer
         assert sizes[0] <= crossing.at <= sizes[-1]
         if crossing.interval:
             assert crossing.interval.low <= crossing.at <= crossing.interval.high
-
-
-RUNS = 600
-#: Three standard errors of a share of 5 % in so many runs.
-SLACK = 3.0 * math.sqrt(0.05 * 0.95 / RUNS)
-
-
-def coverage(rounds, shared, slope, truth):
-    """Return how often the sizes that are not rejected hold the true crossing."""
-    draw = np.random.default_rng(7)
-    spreads = np.array([0.02, 0.05, 0.02, 0.10])
-    held = 0
-    for _ in range(RUNS):
-        together, separate = draw.normal(size=(rounds, 1)), draw.normal(size=(rounds, len(SIZES)))
-        noise = spreads * (math.sqrt(shared) * together + math.sqrt(1.0 - shared) * separate)
-        order = find_order(SIZES, slope * (places - truth) + noise, ONE)
-        sets = [*order.unclear, *(crossing.interval for crossing in order.crossings)]
-        held += any(math.exp(truth) in entry for entry in sets)
-    return held / RUNS
-
-
-@pytest.mark.slow
-def test_the_set_of_sizes_that_are_not_rejected_holds_the_crossing_in_95_of_100():
-    # steep; flat; hardly crossing; near the end
-    curves = ((1.0, 3.3), (0.1, 5.2), (0.02, 5.2), (0.1, 0.2))
-    for rounds, shared, (slope, truth) in itertools.product((3, 20), (0.0, 0.8), curves):
-        assert abs(coverage(rounds, shared, slope, truth) - 0.95) <= SLACK, (rounds, shared, slope, truth)
-    # equal curves are seldom told to cross
-    draw = np.random.default_rng(11)
-    crossing = [bool(find_order(SIZES, draw.normal(size=(5, len(SIZES))) * 0.03).crossings) for _ in range(400)]
-    assert np.mean(crossing) <= 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / 400)

@@ -3,22 +3,17 @@
 import math
 import statistics
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness.analysis.distribution import (
     FEWEST_LAUNCHES,
     RESOURCES,
-    STATISTICS,
     Share,
     Spread,
     Used,
     describe_distribution,
     find_outliers,
     is_uneven,
-    quantile,
     summarize_resources,
     summarize_spread,
 )
@@ -28,8 +23,6 @@ from tests.factories import cell, launch
 STEADY, JUMPING = [0.010, 0.0101, 0.0099], [0.007, 0.007, 0.007, 0.022, 0.022]
 
 WITHIN, BETWEEN = "within launches", "between launches"
-
-numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
 
 
 def test_uneven_launches_and_outliers_are_counted_and_stay_in_the_mean():
@@ -53,8 +46,6 @@ def test_an_outlier_by_iglewicz_and_hoaglin():
         # among launches that agree one must lie five percent apart
         ([0.0] * 5 + [math.log(1.049)], []),
         ([0.0] * 5 + [math.log(1.051)], [5]),
-        ([0.0, 0.0001, -0.0001, 0.0, 0.0001, -math.log(1.049)], []),
-        ([0.0, 0.0001, -0.0001, 0.0, 0.0001, -math.log(1.051)], [5]),
         # fewer than five have none
         *(([0.0, 0.0, 0.0, 9.0][:count], []) for count in range(FEWEST_LAUNCHES)),
     ):
@@ -63,26 +54,10 @@ def test_an_outlier_by_iglewicz_and_hoaglin():
         assert len(flags) == len(logs)
 
 
-@settings(max_examples=40)
-@given(st.lists(st.integers(-50, 50), max_size=12), st.integers(-500, 500))
-def test_outliers_are_told_by_their_distance_from_the_others_alone(values, by):
-    moved = find_outliers([(value + by) / 64.0 for value in values])
-    assert moved == find_outliers([value / 64.0 for value in values])
-
-
-@given(numbers, st.floats(0.0, 1.0))
-def test_quantiles_are_numpys(values, share):
-    assert quantile(sorted(values), share) == pytest.approx(np.quantile(values, share), rel=1e-9, abs=1e-6)
-
-
 def test_the_number_is_the_geometric_mean_of_the_centres_and_the_others_are_over_all_samples():
     distribution = describe_distribution([launch(cell(), [0.008, 0.01, 0.012]), launch(cell(), [0.03, 0.04, 0.05])])
-    assert distribution.statistics["mean"] == pytest.approx(0.02)
-    assert distribution.statistics["median"] == pytest.approx(0.021)
-    assert (distribution.statistics["p10"], distribution.statistics["p90"]) == (
-        pytest.approx(0.009),
-        pytest.approx(0.045),
-    )
+    times = {"mean": 0.02, "median": 0.021, "p10": 0.009, "p90": 0.045}
+    assert {name: distribution.statistics[name] for name in times} == pytest.approx(times)
 
 
 def test_within_a_launch_and_between_launches():
@@ -90,8 +65,6 @@ def test_within_a_launch_and_between_launches():
     steady = statistics.stdev(STEADY) / statistics.mean(STEADY)
     for rates, within, between in (
         ([[0.009, 0.011], [0.018, 0.022], [0.04, 0.04]], deviation, math.log(2.0)),
-        ([[0.009, 0.011]] * 3, deviation, 0.0),
-        ([[0.01] * 3, [0.02] * 3], 0.0, math.log(2.0) / math.sqrt(2.0)),
         # one launch tells nothing of what lies between launches, and one sample nothing of what lies within
         ([STEADY], steady, None),
         ([[0.01], [0.02]], None, math.log(2.0) / math.sqrt(2.0)),
@@ -105,24 +78,6 @@ def test_within_a_launch_and_between_launches():
     # samples count by their time a step, however many steps they hold
     distribution = describe_distribution([launch(cell(), samples=[Sample(0.1, 10), Sample(0.02, 1), Sample(3.0, 100)])])
     assert distribution.statistics["median"] == pytest.approx(0.02)
-
-
-@given(st.lists(st.lists(st.floats(1e-6, 10.0), min_size=1, max_size=6), min_size=1, max_size=6), st.floats(0.1, 10.0))
-def test_a_unit_scales_the_times_and_no_share(rates, unit):
-    before = describe_distribution([launch(cell(), rate) for rate in rates])
-    after = describe_distribution([launch(cell(), [rate * unit for rate in entry]) for entry in rates])
-    times = [[value.statistics[name] for name in ("mean", "median", "p10", "p90")] for value in (before, after)]
-    assert times[1] == pytest.approx([unit * time for time in times[0]])
-    assert after.statistics[WITHIN] == pytest.approx(before.statistics[WITHIN], abs=1e-9)
-    assert after.statistics[BETWEEN] == pytest.approx(before.statistics[BETWEEN], abs=1e-9)
-    assert before.statistics["p10"] <= before.statistics["median"] <= before.statistics["p90"]
-
-
-def test_every_statistic_has_a_name_of_its_own_and_a_number_of_a_launch_with_samples():
-    distribution = describe_distribution([launch(cell(), STEADY)] * 2)
-    assert list(distribution.statistics) == [statistic.name for statistic in STATISTICS]
-    assert None not in distribution.statistics.values()
-    assert distribution.statistics["launches"] == 2
 
 
 CORES, CPU, MEMORY, FAULTS, PEAK, TAKEN, ENERGY, CLOCK, LOWEST, CAPPED = (resource.name for resource in RESOURCES)
@@ -180,21 +135,14 @@ def test_energy_and_page_faults_are_those_of_a_step_and_clocks_those_of_the_stea
     # of 10 steps each
     samples = [0.01, 0.01]
     timed = {"gpu_energy_joules": 60.0, "steady_minor_faults": 60.0}
-    launches = [
-        launch(cell(), samples, resources=timed),
-        launch(cell(), samples, resources={"steady_minor_faults": 0.0}),
-    ]
+    launches = [launch(cell(), samples, resources=resources) for resources in (timed, {"steady_minor_faults": 0.0})]
     usage = summarize_resources(launches).resources
     assert usage[ENERGY].median == pytest.approx(3.0)
     assert usage[FAULTS] == Spread(1.5, pytest.approx(0.3), pytest.approx(2.7), 2)
     assert not {ENERGY, FAULTS} & set(summarize_resources([launch(cell(), (), resources=timed)]).resources)
     clocks = {"gpu_sm_clock_mhz": 1800.0, "gpu_sm_clock_least_mhz": 1700.0, "gpu_throttled_share": 0.0}
     usage = summarize_resources([using(gpu_steady=1.0, **clocks)]).resources
-    assert {name: usage[name].median for name in (CLOCK, LOWEST, CAPPED)} == {
-        CLOCK: 1800,
-        LOWEST: 1700,
-        CAPPED: 0,
-    }
+    assert [usage[name].median for name in (CLOCK, LOWEST, CAPPED)] == [1800, 1700, 0]
     capped = summarize_resources([using(gpu_steady=1.0, gpu_power_cap_share=0.5, **clocks)]).resources[CAPPED]
     assert capped.median == 0.5
     assert summarize_resources([using(gpu_steady=0.0, **clocks)]).resources == {}

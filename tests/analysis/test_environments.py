@@ -45,15 +45,6 @@ def test_a_package_that_one_environment_lacks_differs():
     assert not differing(run([], images={}, pins={}))
 
 
-def test_what_leads_comes_first_and_packages_by_name():
-    rows = software(compared({"numpy": "1", "b": "1", "a": "1"}, {"numpy": "2", "b": "2", "a": "2"}))
-    assert [(entry.name, entry.leads) for entry in rows if entry.differs] == [
-        ("NumPy", True),
-        ("a", False),
-        ("b", False),
-    ]
-
-
 def test_tensorflow_from_another_package_says_so():
     pins = {"tf1.14": {"tensorflow": "2.1.0"}, "tf2.0": {"tensorflow-cpu": "2.1.0"}}
     planned = run(environments=ENVIRONMENTS[:2], pins=pins)

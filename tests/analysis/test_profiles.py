@@ -1,8 +1,6 @@
 """What is read from profiles: names, shares, the document's classes, data handling, what moved, a picture's boxes."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.analysis.profiles import (
     MAX_DEPTH,
@@ -27,11 +25,9 @@ def name_of(file, called):
 
 def test_a_function_goes_by_module_and_name_whatever_the_release_calls_its_packages():
     for file, called, expected in [
-        ("/site/tensorflow/python/keras/engine/training.py", "train_on_batch", "training.train_on_batch"),
         ("/site/tensorflow_core/python/keras/engine/training.py", "train_on_batch", "training.train_on_batch"),
         ("/site/keras/src/utils/__init__.py", "flatten", "utils.flatten"),
         ("~", "<built-in method _pywrap_tensorflow_internal.TF_SessionRunCallable>", "TF_SessionRunCallable"),
-        ("~", "<built-in method tensorflow.python._pywrap_tfe.TFE_Py_Execute>", "TFE_Py_Execute"),
         ("~", "<built-in method PyCapsule.TFE_Py_FastPathExecute>", "TFE_Py_FastPathExecute"),
         ("~", "<built-in method builtins.isinstance>", "isinstance"),
         ("~", "<built-in method numpy.core._multiarray_umath.array>", "_multiarray_umath.array"),
@@ -45,22 +41,12 @@ def test_a_function_goes_by_module_and_name_whatever_the_release_calls_its_packa
         assert name_of(file, called) == expected
 
 
-@given(st.text(), st.text())
-def test_any_name_is_told_somehow(file, called):
-    assert isinstance(name_of(file, called), str)
-
-
 def test_shares_are_of_the_time_in_all_functions():
     functions = sum_by_name(profile(function("a", own=3.0, cumulative=4.0), function("b", own=1.0)))
-    assert (functions["nn.a"].own_share, functions["nn.a"].cumulative_share, functions["nn.b"].own_share) == (
-        0.75,
-        1.0,
-        0.25,
-    )
+    assert (functions["nn.a"].own_share, functions["nn.a"].cumulative_share) == (0.75, 1.0)
     # functions of one name are added up, to the whole at most
-    functions = sum_by_name(
-        profile(function("call", own=1.0, cumulative=2.0), function("call", own=1.0, cumulative=1.5))
-    )
+    one, other = (function("call", own=1.0, cumulative=seconds) for seconds in (2.0, 1.5))
+    functions = sum_by_name(profile(one, other))
     assert (functions["nn.call"].calls, functions["nn.call"].own, functions["nn.call"].cumulative) == (20, 2.0, 2.0)
     # those that take most come first
     profiled = profile(function("a", own=1.0, cumulative=6.0), function("b", own=3.0), function("c", own=2.0))
@@ -68,7 +54,7 @@ def test_shares_are_of_the_time_in_all_functions():
     assert [entry.name for entry in find_top(profiled, 1, own=False)] == ["nn.a"]
     # of no time, shares are of nothing
     assert sum_by_name(profile(function("a", own=0.0)))["nn.a"].own_share == 0.0
-    assert sum_matching(profile(), ["*"]) == 0.0
+    assert [sum_matching(profiled, ["*.a"]) for profiled in (profile(), profile(function("a", own=1.0)))] == [0.0, 1.0]
 
 
 def test_the_document_s_classes_go_by_calls_in_the_whole_run():
@@ -85,13 +71,8 @@ def test_the_document_s_classes_go_by_calls_in_the_whole_run():
 
 def test_building_that_the_rule_files_as_training_is_told():
     """`create_op` runs hundreds of times in the first call, and never again."""
-    train = next(
-        entry
-        for entry in classify_functions(
-            first(function("create_op", calls=348, own=0.1)), profile(function("step", own=0.4))
-        )
-        if entry.kind is FunctionClass.TRAIN
-    )
+    classes = classify_functions(first(function("create_op", calls=348, own=0.1)), profile(function("step", own=0.4)))
+    (train,) = (class_ for class_ in classes if class_.kind is FunctionClass.TRAIN)
     assert (train.functions, train.building, train.examples) == (2, 1, ["nn.create_op"])
     assert train.building_own == pytest.approx(0.1)
     assert train.share == pytest.approx(1.0)
@@ -106,17 +87,6 @@ def test_data_handling_counts_with_all_that_it_calls():
                 function("fit", own=6.0, cumulative=10.0),
                 function("standardize", own=1.0, cumulative=4.0, callers={0: 4.0}),
                 function("check", own=3.0, callers={1: 3.0}),
-            ],
-        ),
-        # inside of data handling it is counted once
-        (
-            0.5,
-            ["*.standardize", "*.convert"],
-            [
-                function("fit", own=5.0, cumulative=10.0),
-                function("standardize", own=1.0, cumulative=5.0, callers={0: 5.0}),
-                function("helper", own=1.0, cumulative=4.0, callers={1: 4.0}),
-                function("convert", own=3.0, callers={2: 3.0}),
             ],
         ),
         # what calls from inside and from outside take is told apart
@@ -178,31 +148,15 @@ def test_a_function_s_move_is_between_shares_and_says_seconds_a_step():
     assert list(functions) == ["nn.backprop", "nn.run", "nn.fetch"]
     assert (functions["nn.backprop"].by, functions["nn.run"].by) == pytest.approx((0.8, -0.5))
     assert (functions["nn.fetch"].seconds, functions["nn.fetch"].other_seconds) == (0.1, 0.1)
-    assert all(move.by == 0.0 for move in find_moves(eager, eager, 5, own=False))
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from("abcd"), st.floats(0.0, 10.0)), max_size=12),
-    st.lists(st.sampled_from(["*.a", "*.b", "*"]), max_size=2),
-)
-def test_shares_lie_between_nothing_and_the_whole(rows, patterns):
-    profiled = profile(*(function(label, own=seconds) for label, seconds in rows))
-    assert 0.0 <= sum_matching(profiled, patterns) <= 1.0
-    assert sum(value.own_share for value in sum_by_name(profiled).values()) <= 1.0 + 1e-9
-
-
-FUNCTIONS = [function(name) for name in "abc"]
 
 
 def laid(stacks, least=0.0):
-    return list_frames(tree(profile(*FUNCTIONS, stacks=stacks)), least)
+    return list_frames(tree(profile(*[function(name) for name in "abc"], stacks=stacks)), least)
 
 
 def test_a_function_stands_below_the_one_that_called_it_and_is_as_wide_as_its_time():
     for stacks, least, boxes in (
         ([(1.0, [0]), (3.0, [0, 1])], 0.0, [("nn.a", 0, 0.0, 1.0, 0.25), ("nn.b", 1, 0.0, 0.75, 0.75)]),
-        # what takes longest stands left
-        ([(1.0, [0]), (3.0, [1])], 0.0, [("nn.b", 0, 0.0, 0.75, 0.75), ("nn.a", 0, 0.75, 0.25, 0.25)]),
         # one function that is called from two places is two boxes
         (
             [(1.0, [0, 2]), (1.0, [1, 2])],
@@ -216,22 +170,10 @@ def test_a_function_stands_below_the_one_that_called_it_and_is_as_wide_as_its_ti
         ),
         # what is too narrow is not drawn, and counts to its caller
         ([(1.0, [0, 1]), (99.0, [0])], 0.05, [("nn.a", 0, 0.0, 1.0, 1.0)]),
-        ([], 0.0, []),
     ):
         functions = [(box.name, box.depth, box.left, box.width, box.own) for box in laid(stacks, least)]
         assert sorted(functions) == sorted(boxes), stacks
     assert [box.name for box in laid([(1.0, [0]), (3.0, [1])])] == ["nn.b", "nn.a"]
-    assert compute_depth([]) == 0
+    assert compute_depth(laid([])) == 0
     # endless recursion is cut
     assert compute_depth(laid([(1.0, [0] * 5000)])) == MAX_DEPTH
-
-
-@given(st.lists(st.tuples(st.floats(1e-6, 10.0), st.lists(st.integers(0, 2), min_size=1, max_size=6)), max_size=20))
-def test_boxes_lie_within_the_one_above(stacks):
-    boxes = laid(stacks)
-    for box in boxes:
-        assert -1e-9 <= box.left <= box.left + box.width <= 1.0 + 1e-9
-        above = [entry for entry in boxes if entry.depth == box.depth - 1]
-        assert box.depth == 0 or any(
-            entry.left - 1e-9 <= box.left and box.left + box.width <= entry.left + entry.width + 1e-9 for entry in above
-        )

@@ -9,14 +9,11 @@ from harness.model.launch import Clock
 from tests.factories import cells, rounds, run
 from tests.quantified import quantified, quantified_run
 
-PARTS = ["found", "tables", "answers", "attributions", "sweeps", "statements", "behaviours", "missing"]
-
 
 def test_each_part_is_computed_once_and_a_run_without_launches_has_every_part():
     results, nothing = Results(run(), rounds(dict.fromkeys(cells(), 0.01))), Results(run(), [])
-    for part in [*PARTS, "disturbance", "ended", "samplings"]:
+    for part in ("found", "tables", "answers", "attributions", "sweeps", "statements", "behaviours", "missing"):
         assert getattr(results, part) is getattr(results, part), part
-    for part in PARTS:
         getattr(nothing, part)
     assert (nothing.tables, nothing.compares) == ([], False)
     assert [table.scenario.name for table in results.tables] == ["step"]
@@ -41,11 +38,6 @@ def test_a_scenario_that_times_no_step_has_tables_answers_and_a_control_of_its_p
     assert results.answers
     assert results.control
     assert results.found.control is None
-
-
-def test_a_quantity_that_no_launch_tells_has_no_table():
-    results = Results(quantified_run("a phase of none", "memory growth"), quantified(memory=()))
-    assert [table.quantity for table in results.all_tables] == ["step"]
 
 
 def test_a_phase_is_told_in_cpu_time_where_that_is_the_clock():

@@ -4,8 +4,6 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.analysis.rounds import (
     apply_clock,
@@ -23,7 +21,7 @@ from harness.analysis.rounds import (
     was_throttled,
 )
 from harness.model.launch import CPU_QUOTA, Clock, Role, Sample, Status
-from tests.factories import RESOURCES, broken, cell, cells, in_blocks, launch, run
+from tests.factories import broken, cell, cells, in_blocks, launch, run
 
 GRAPH, EAGER, OTHER = cell(mode="graph"), cell(mode="eager"), cell("tf2.0")
 PLANNED = run([GRAPH, EAGER]).plan
@@ -38,28 +36,19 @@ def test_controls_count_and_pilots_and_groups_that_the_plan_lacks_do_not():
 
 
 def test_of_a_round_begun_twice_the_latest_complete_attempt_counts():
-    pilots_ = [launch(GRAPH, number=0), launch(EAGER, number=0)]
     complete, control = [launch(GRAPH), launch(EAGER)], launch(GRAPH, role=Role.CONTROL)
     graph, eager, repeated = launch(GRAPH, attempt=1), launch(EAGER, attempt=1), replace(control, attempt=1)
-    timeout = broken(EAGER, Status.TIMEOUT, 1, attempt=1)
     interrupted = broken(GRAPH, Status.INTERRUPTED, 1, attempt=1)
+    with_control = [complete[0], control, complete[1]]
     no_control = broken(GRAPH, Status.OOM, 1, attempt=1, role=Role.CONTROL)
     cases = {
         "the third was not finished": (PLAN, complete, [graph, eager], [launch(GRAPH, 0.03, attempt=2)]),
         "none is complete": (PLAN, complete[:1], [eager], []),
         "an interrupted repeat of a cell that was given up": (PLAN, [], complete[:1], [interrupted]),
         "without a cell that its pilot broke": (PLAN, [broken(EAGER, Status.OOM), launch(GRAPH)], [graph], []),
-        "without a cell whose pilot went well": (PLAN, pilots_, complete, [graph]),
-        "with one that broke": (PLAN, complete, [graph, timeout], []),
-        "without the control": (CONTROLLED, [], [complete[0], control, complete[1]], [graph, eager]),
-        "with the control": (CONTROLLED, [complete[0], control, complete[1]], [graph, eager, repeated], []),
+        "with the control": (CONTROLLED, with_control, [graph, eager, repeated], []),
         "with a control that broke": (CONTROLLED, complete, [graph, no_control, eager], []),
-        "a control is not its cell's own launch": (
-            CONTROLLED,
-            [],
-            [complete[0], control, complete[1]],
-            [repeated, eager],
-        ),
+        "a control is not its cell's own launch": (CONTROLLED, [], with_control, [repeated, eager]),
         "without the control that its pilot broke": (CONTROLLED, [broken(GRAPH, Status.OOM), complete[1]], [eager], []),
     }
     for case, (plan, before, counted, after) in cases.items():
@@ -69,8 +58,6 @@ def test_of_a_round_begun_twice_the_latest_complete_attempt_counts():
 def test_the_latest_pilot_is_a_cells_pilot():
     early, late = broken(GRAPH, Status.INTERRUPTED), launch(GRAPH, number=0, attempt=1)
     assert pilots([late, early, launch(GRAPH)]) == {GRAPH: late}
-    repeated = launch(GRAPH, 0.02, number=0, attempt=1)
-    assert pilots([late, repeated]) == {GRAPH: repeated}
 
 
 def test_a_series_has_the_centres_by_round_and_leaves_out_what_gave_none():
@@ -85,15 +72,6 @@ def test_a_series_has_the_centres_by_round_and_leaves_out_what_gave_none():
 
 
 SIX = cells(["tf1.14", "tf2.0", "tf2.1"])
-
-
-@given(st.integers(0, 1000), st.floats(0.0, 2.0))
-def test_what_a_block_met_is_in_no_ratio(seed, met):
-    seconds = {member: 0.01 * (place + 1) for place, member in enumerate(SIX)}
-    centres = series(in_blocks(seconds, met=met, seed=seed))
-    for number in (1, 2, 3, 4):
-        ratios = [centres[entry][number] / centres[SIX[0]][number] for entry in SIX]
-        assert ratios == pytest.approx([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 
 
 def test_the_references_centre_is_the_mean_of_its_blocks():
@@ -136,12 +114,10 @@ def test_what_others_took_is_the_cpu_time_that_was_not_the_launchs_where_the_tic
     for changes, share in [
         ({}, 0.2),
         ({"busy": 8.0, "steal": 2.0}, 0.2),
-        ({"busy": 9.0, "steal": 1.0}, 0.2),
         # what is not shown to be over 3 %, which is a verdict's margin: two ticks may be off at each end
         ({"cpu_seconds": 9.67}, 0.0),
         ({"cpu_seconds": 9.65}, 0.035),
         # a step that waits by itself, and one beside others who took less than it waited
-        ({"busy": 8.0}, 0.0),
         ({"busy": 9.0}, 0.0),
         # the ticks may be 0.04 s and 1 % off
         ({"busy": 9.87}, 0.2),
@@ -154,11 +130,10 @@ def test_what_others_took_is_the_cpu_time_that_was_not_the_launchs_where_the_tic
         ({"seconds": 0.0}, 0.0),
         # the launch cannot have had nothing
         ({"cpu_seconds": 0.0}, 0.0),
-        ({"cpu_seconds": -1.0, "busy": 10.0}, 0.0),
     ]:
         launched = shared(**changes)
-        assert compute_subtracted_share(launched) == pytest.approx(share), (changes, share)
-        assert compute_mean(launched) == pytest.approx(0.01 * (1.0 - share)), (changes, share)
+        assert compute_subtracted_share(launched) == pytest.approx(share), changes
+        assert compute_mean(launched) == pytest.approx(0.01 * (1.0 - share)), changes
 
 
 def test_without_what_it_rests_on_nothing_was_taken():
@@ -169,41 +144,11 @@ def test_without_what_it_rests_on_nothing_was_taken():
     assert compute_subtracted_share(launch(cell())) == 0.0
 
 
-@given(st.floats(0.01, 20.0), st.floats(0.0, 1.0), st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=9))
-def test_undisturbed_launches_keep_their_times_to_the_last_digit(timed, share, rates):
-    # whatever it waits for by itself
-    for undisturbed in (
-        launch(cell(), rates, resources=RESOURCES),
-        shared(seconds=timed, cpu_seconds=share * timed, busy=share * timed),
-    ):
-        assert compute_mean(undisturbed) == undisturbed.mean
-        assert compute_loss(undisturbed) == 0.0
-
-
-seconds = st.floats(0.0, 20.0)
-
-
-@given(st.floats(0.01, 20.0), seconds, seconds, seconds, seconds)
-def test_what_is_taken_off_is_no_more_than_others_used_and_the_launch_did_not_run(timed, own_cpu, busy, steal, waited):
-    launched = shared(seconds=timed, cpu_seconds=own_cpu, busy=busy, steal=steal)
-    waiting = shared(seconds=timed, cpu_seconds=own_cpu, busy=busy, steal=steal, waited_seconds=waited)
-    share = compute_subtracted_share(waiting)
-    most = min(timed - own_cpu, waited + steal, busy - own_cpu + steal + 0.04)
-    assert share == 0.0 or 0.03 < share <= most / timed + 1e-9
-    for corrected in (launched, waiting):
-        mean = compute_mean(corrected)
-        assert mean == corrected.mean or (0.0 < mean < corrected.mean and timed - own_cpu > 0.03 * timed)
-        # a loss is the log of what the correction divides by
-        assert math.log(corrected.mean) - compute_loss(corrected) == pytest.approx(math.log(mean))
-
-
 def test_where_a_launch_tells_how_long_it_was_ready_that_was_taken():
     for changes, share in [
         ({"waited_seconds": 2.0}, 0.2),
         # the ticks need not agree: what it waited for by itself stays
-        ({"waited_seconds": 1.0}, 0.1),
         ({"waited_seconds": 1.0, "cpu_seconds": 5.0, "busy": 6.0}, 0.1),
-        ({"waited_seconds": 0.0}, 0.0),
         ({"waited_seconds": 0.31}, 0.031),
         ({"waited_seconds": 0.29}, 0.0),
         # threads wait for one another too: no more than it did not run, and than others used
@@ -212,15 +157,12 @@ def test_where_a_launch_tells_how_long_it_was_ready_that_was_taken():
         ({"waited_seconds": 9.0, "cpu_seconds": 4.0, "busy": 4.0}, 0.0),
         # the hypervisor's part is not in the kernel's books of a thread
         ({"waited_seconds": 0.0, "busy": 8.0, "steal": 2.0}, 0.2),
-        ({"waited_seconds": 1.0, "busy": 9.0, "steal": 1.0}, 0.2),
         # where nobody else is shown to have run nothing is taken off, whatever the books say
         ({"waited_seconds": 2.0, "busy": 8.33}, 0.0),
         ({"waited_seconds": 2.0, "busy": 8.35}, 0.039),
         # in pieces a tick may be off in each
         ({"waited_seconds": 2.0, "busy": 8.35, "pieces": 25.0}, 0.0),
         ({"waited_seconds": 2.0, "busy": 8.40, "pieces": 25.0}, 0.049),
-        ({"waited_seconds": 2.0, "own_cpus": 2.0}, 0.0),
-        ({"waited_seconds": 2.0, "cpu_seconds": 0.0}, 0.0),
     ]:
         assert compute_subtracted_share(shared(**changes)) == pytest.approx(share), changes
 
@@ -233,17 +175,15 @@ def test_the_time_for_which_a_quota_stopped_a_launch_is_taken_off_and_is_no_cont
         (0.5, {"busy": 8.0, "waited_seconds": 1.0}, 0.1, 0.0),
         # others ran too, for half of that time
         (0.5, {"busy": 9.0, "waited_seconds": 2.0}, 0.2, 0.104),
-        (0.5, {"busy": 8.0}, 0.0, 0.0),
         (0.5, {"busy": 8.0, "waited_seconds": 0.2}, 0.0, 0.0),
         # a quota that holds all that a launch can use stops nothing
         (1.0, {"busy": 8.0, "waited_seconds": 2.0}, 0.0, 0.0),
-        (4.0, {"busy": 8.0, "waited_seconds": 2.0}, 0.0, 0.0),
     ]:
         launched = shared(**changes)
         launched = replace(launched, resources={**launched.resources, CPU_QUOTA: quota})
-        assert compute_subtracted_share(launched) == pytest.approx(share), (quota, changes, share, contended)
-        assert was_throttled(launched) == (share > 0.0), (quota, changes, share, contended)
-        assert compute_loss(launched) == pytest.approx(-math.log1p(-contended)), (quota, changes, share, contended)
+        assert compute_subtracted_share(launched) == pytest.approx(share), (quota, changes)
+        assert was_throttled(launched) == (share > 0.0), (quota, changes)
+        assert compute_loss(launched) == pytest.approx(-math.log1p(-contended)), (quota, changes)
 
 
 def beside(idle, waited, **changes):
@@ -270,19 +210,6 @@ def test_a_step_that_runs_all_the_time_in_most_samples_shows_by_itself_what_othe
     pieces = {1.0: 0.04, 4.0: 0.04, 100.0: 0.18}
     assert {count: ticks_seconds({"steady_pieces": count}) for count in pieces} == pytest.approx(pieces)
     assert ticks_seconds({}) == 0.04
-
-
-@given(st.integers(2, 60), st.data())
-def test_of_a_launch_in_turns_that_is_alone_nothing_is_taken_however_its_threads_wait_for_one_another(pieces, data):
-    timed = 0.05 * pieces
-    own_cpu = data.draw(st.floats(0.0, timed))
-    # at random in each piece, with a standard deviation of half a tick
-    off = 0.005 * math.sqrt(pieces) * data.draw(st.floats(-3.0, 3.0))
-    waited = data.draw(st.floats(0.0, 10 * timed))
-    undisturbed = shared(
-        seconds=timed, cpu_seconds=own_cpu, busy=own_cpu + off, waited_seconds=waited, pieces=float(pieces)
-    )
-    assert compute_mean(undisturbed) == undisturbed.mean
 
 
 def test_by_cpu_time_the_samples_have_their_cpu_seconds_and_nothing_is_taken_off():
@@ -325,7 +252,6 @@ def test_a_round_costs_what_its_launches_took_the_controls_too():
         ([taking(3.0), taking(4.0, cell=cell(mode="eager")), control], {group: 9.0}),
         ([taking(3.0), taking(5.0, number=2), taking(7.0, group="another")], {group: 4.0, "another": 7.0}),
         ([taking(3.0), taking(5.0, attempt=1)], {group: 4.0}),  # two rounds
-        ([], {}),
         ([launch(cell())], {group: 0.0}),
     ):
         assert seconds_per_round(launches) == pytest.approx(costs), launches

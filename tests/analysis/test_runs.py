@@ -1,11 +1,8 @@
 """Two runs side by side."""
 
-import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness.analysis.results import Results
 from harness.analysis.runs import Pair, UnpairedCell
@@ -37,7 +34,7 @@ def test_runs_that_agree_are_the_same_in_every_cell():
 
 def test_one_cell_that_changed_is_told_with_and_without_the_shift():
     faster = change(compared(first(), second(all_but(ONE, 0.5))), ONE)
-    assert (faster.change.verdict, faster.change.ratio.value) == (Verdict.FASTER, pytest.approx(0.5, rel=0.01))
+    assert faster.change.ratio.value == pytest.approx(0.5, rel=0.01)
     assert (faster.first.value, faster.second.value) == pytest.approx((0.01, 0.005), rel=0.01)
     changes_ = compared(first(), second(all_but(ONE, 1.3)))
     assert [entry.cell for entry in changes_.cells if entry.change.verdict is Verdict.SLOWER] == [ONE]
@@ -82,12 +79,12 @@ def test_a_shift_is_taken_from_the_cells_whose_software_is_the_same():
 
 
 def test_fewer_than_four_rounds_in_either_run_have_no_verdict():
-    for rounds, has_interval in ((1, False), (3, True)):
-        for changes_ in (compared(first(count=rounds), second()), compared(first(), second(count=rounds))):
-            change_ = changes_.cells[0].change
-            assert (change_.verdict, change_.withheld) == (None, Withheld.FEW_ROUNDS)
-            assert (change_.ratio.rounds, change_.ratio.interval is not None) == (rounds, has_interval)
-            assert (changes_.shift, changes_.deciding) == (None, [])
+    for one, other, has_interval in ((1, 5, False), (5, 3, True)):
+        changes_ = compared(first(count=one), second(count=other))
+        change_ = changes_.cells[0].change
+        assert (change_.verdict, change_.withheld) == (None, Withheld.FEW_ROUNDS)
+        assert (change_.ratio.rounds, change_.ratio.interval is not None) == (min(one, other), has_interval)
+        assert (changes_.shift, changes_.deciding) == (None, [])
     # two have one beyond one and a half times, as in a run
     for rounds in (2, 3):
         for seconds, verdict in ((0.03, Verdict.SLOWER), (0.014, None)):
@@ -128,44 +125,7 @@ def test_cells_that_only_one_run_has_are_told_with_the_others_reason():
         UnpairedCell(ONE, Status.FAILED),
         UnpairedCell(more, None),
     ]
-    assert changes_.broken == [CELLS[0], ONE]
-    assert list(changes_.only_second) == []
-
-
-seconds = st.lists(st.floats(0.005, 0.02), min_size=6, max_size=6)
-
-
-@settings(max_examples=30)
-@given(seconds, seconds, st.integers(2, 6))
-def test_swapped_runs_say_the_opposite(ones, others, count):
-    one = first(dict(zip(CELLS, ones, strict=True)), count=count, spread=0.02)
-    other = second(dict(zip(CELLS, others, strict=True)), count=5, spread=0.03)
-    there, back = compared(one, other), compared(other, one)
-    for entry in there.cells:
-        turned = change(back, entry.cell)
-        for ahead, behind in ((entry.change, turned.change), (entry.without_shift, turned.without_shift)):
-            if ahead is None or behind is None:
-                assert ahead is behind
-                continue
-            assert behind.ratio.value == pytest.approx(1.0 / ahead.ratio.value)
-            assert behind.ratio.interval.low == pytest.approx(1.0 / ahead.ratio.interval.high)
-            assert behind.verdict == (ahead.verdict and ahead.verdict.turned)
-            assert behind.withheld == ahead.withheld
-    if there.shift:
-        assert math.log(there.shift.change.ratio.value) == pytest.approx(-math.log(back.shift.change.ratio.value))
-
-
-@settings(max_examples=30)
-@given(seconds, st.randoms(use_true_random=False))
-def test_the_order_of_cells_and_launches_says_nothing(times, draw):
-    one = first(spread=0.02)
-    seconds_ = dict(zip(CELLS, times, strict=True))
-    planned, launches = second(seconds_, spread=0.02)
-    shuffled = list(launches)
-    draw.shuffle(shuffled)
-    turned = run(list(reversed(CELLS)), id=planned.id, sources=planned.sources)
-    there, back = compared(one, (planned, launches)), compared(one, (turned, shuffled))
-    assert there == back
+    assert (changes_.broken, list(changes_.only_second)) == ([CELLS[0], ONE], [])
 
 
 def with_growth(stored, warmup_steps):

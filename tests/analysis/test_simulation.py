@@ -3,15 +3,12 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from bench.simulation import growth, looks, other_rules, sharing, trends
-from bench.simulation.bisection import End, SearchKind, search
+from bench.simulation import growth, looks, sharing, trends
 from bench.simulation.harness_rules import MARGIN, edge, outcome, simulate_bias, simulate_controls
-from bench.simulation.machine import UNEXPECTED, Against, Drift, Mixture, Spread, Table, launches, table
+from bench.simulation.machine import UNEXPECTED, Against, Drift, Spread, Table, table
 from bench.simulation.settling import settled_share, suggestions
-from harness.analysis.quantities import PIECE, slope
 from harness.model.issues import parse
 from harness.model.scenario import Claim, ClaimSide
 
@@ -26,8 +23,7 @@ MACHINES = [
     {"sigma": 0.01, "drift": Drift.LINEAR},
     {"sigma": 0.02, "drift": Drift.STEPS, "spread": Spread.UNEQUAL, "against": Against.ANOTHER},
     {"sigma": 0.03, "drift": Drift.PERIODIC, "spread": Spread.GROUPS},
-    {"sigma": 0.05, "spread": Spread.GROUPS, "against": Against.ANOTHER},
-    {"sigma": 0.10, "drift": Drift.PERIODIC, "spread": Spread.UNEQUAL},
+    {"sigma": 0.10, "drift": Drift.PERIODIC, "spread": Spread.UNEQUAL, "against": Against.ANOTHER},
     {"sigma": 0.02, "spread": Spread.UNEQUAL, "seen": False},
 ]
 
@@ -44,29 +40,11 @@ def test_wrong_verdicts_are_seldom_and_intervals_hold_the_truth(size):
         _hold(outcome(table(comparisons, **machine), rounds, TABLES, seed=1, effects=(0.0, edge(rounds))))
 
 
-@pytest.mark.campaign
-def test_wrong_verdicts_are_seldom_among_many_comparisons_too():
-    _hold(outcome(table(128, 0.03, spread=Spread.GROUPS), 5, TABLES, seed=1, effects=(0.0, edge(5))))
-
-
 def _hold(simulation):
     equal, at_the_edge = simulation.said
     assert equal.any_different <= 0.05 + SLACK
     assert max(at_the_edge.any_same, at_the_edge.any_different) <= 0.05 + SLACK
     assert 0.93 - SLACK <= simulation.coverage <= 0.97 + SLACK
-
-
-def test_beside_cells_that_scatter_far_more_intervals_are_narrower_where_samples_show_it():
-    kind = table(16, 0.02, spread=Spread.KINDS)
-    visible, hidden = (outcome(replace(kind, seen=is_shown), 3, TABLES, seed=5) for is_shown in (True, False))
-    assert visible.half < 0.8 * hidden.half
-    assert visible.said[0].any_different <= 0.05 + SLACK
-
-
-@pytest.mark.parametrize("rounds", representatives(8, first=3))
-def test_the_noisiest_groups_intervals_hold_the_truth_too(rounds):
-    simulation = outcome(table(16, 0.03, spread=Spread.GROUPS), rounds, 2 * TABLES, seed=2)
-    assert simulation.coverage >= simulation.worst >= 0.93 - SLACK / 2.0
 
 
 @pytest.mark.parametrize("effect", representatives(0.0, math.log(1.05), first=MARGIN))
@@ -79,21 +57,7 @@ def test_stopping_where_verdicts_are_settled_keeps_the_coverage_and_the_verdicts
     assert effect < MARGIN or verdicts.any_same <= 0.05 + SLACK
 
 
-def test_looking_at_verdicts_saves_rounds_where_cells_scatter_unlike_one_another():
-    kind = Table(3, 4, 0.01, Spread.UNEQUAL)
-    before, settled, now, settled_now = looks.simulate_looks(kind, 40, 20, -looks.HEADLINE, 0.01, seed=9)
-    assert now < 0.8 * before
-    assert settled_now > settled - 0.05
-
-
-@pytest.mark.parametrize(
-    "looks_at",
-    representatives(
-        *(((1, size), after) for size in (1, 5) for after in ((5, 10), (3, 4, 5, 6, 8, 10))),
-        ((1, 5), (3, 8)),
-        first=((1, 1), (3, 8)),
-    ),
-)
+@pytest.mark.parametrize("looks_at", representatives(((1, 5), (3, 4, 5, 6, 8, 10)), first=((1, 1), (3, 8))))
 def test_runs_that_are_continued_while_anything_is_unclear_are_seldom_wrong(looks_at):
     comparisons, after = looks_at
     equal, edge_ = (
@@ -117,26 +81,6 @@ def test_runs_of_claims_that_end_when_the_outcome_is_clear_are_seldom_wrong(size
         assert runs.clear > 0.5
 
 
-def test_a_run_that_is_continued_settles_nearly_what_a_new_one_of_its_length_does():
-    simulation = looks.simulate_continued(Table(1, 5, 0.02), (3, 8), TABLES, looks.at(0.07), seed=11)
-    assert simulation.first < 0.7
-    assert simulation.settled > simulation.new - 0.1
-    assert 3.0 < simulation.rounds < 8.0
-
-
-@pytest.mark.campaign
-def test_stopping_by_width_keeps_the_coverage_and_wide_machines_get_more_rounds():
-    for comparisons, sigma in ((1, 0.05), (4, 0.02)):
-        kind = table(comparisons, sigma, spread=Spread.UNEQUAL, drift=Drift.LINEAR)
-        simulation = outcome(kind, 30, TABLES, seed=4, precision=0.02)
-        assert 0.93 - SLACK <= simulation.coverage <= 0.97 + SLACK
-        assert simulation.said[0].any_different <= 0.05 + SLACK
-        assert 6.0 <= simulation.rounds <= 30.0
-    rounds = [outcome(table(1, sigma), 60, 30, seed=5, precision=0.02).rounds for sigma in (0.01, 0.03, 0.05)]
-    assert rounds == sorted(rounds)
-    assert rounds[0] < rounds[-1]
-
-
 def test_two_rounds_tell_a_large_difference_and_never_the_same():
     equal, threefold = outcome(table(4, 0.02), 2, TABLES, seed=3, effects=(0.0, math.log(3.0))).said
     assert equal.any_same == equal.any_different == 0.0
@@ -147,22 +91,10 @@ def test_two_rounds_tell_a_large_difference_and_never_the_same():
     assert tenth.lost == 0.0
 
 
-@pytest.mark.parametrize("size", representatives((1, 5), (3, 5), (1, 2), first=(3, 2)))
-def test_the_controls_interval_holds_the_truth(size):
-    groups, rounds = size
-    simulation = simulate_controls(Table(groups, 4, 0.025, drift=Drift.LINEAR), rounds, 3 * TABLES, [0.0], seed=7)
-    assert 0.93 - SLACK / 2.0 <= simulation.coverage <= 0.99
-
-
 def test_the_control_takes_verdicts_away_where_one_of_its_launches_is_slower():
     equal, slower = simulate_controls(Table(1, 1, 0.01), 5, TABLES, [0.0, math.log(1.10)], seed=7).lost
     assert equal <= 0.05
     assert slower > 0.8
-    # the least bias that it could have shown is shown in half of the runs
-    kind = Table(1, 4, 0.02)
-    least = simulate_controls(kind, 3, TABLES, [0.0], seed=8).least
-    (share,) = simulate_controls(kind, 3, 2 * TABLES, [least], seed=9).lost
-    assert share == pytest.approx(0.5, abs=0.12)
 
 
 #: Noise under which some verdicts are wrong more often: docs/dev/validation/simulation.md has how often.
@@ -181,12 +113,6 @@ def test_other_noise_seldom_makes_wrong_verdicts_of_three_rounds(noise):
     assert simulation.together >= 0.95 - SLACK
 
 
-def test_where_launches_fail_comparisons_have_fewer_rounds_and_their_intervals_hold_the_truth():
-    simulation = outcome(table(4, 0.03, missing=0.4), 3, TABLES, seed=24, effects=(0.0, MARGIN))
-    assert 1.0 < simulation.rounds < 2.0
-    _hold(simulation)
-
-
 @pytest.mark.parametrize("comparisons", representatives(1, 16, first=4))
 def test_a_loud_cell_learns_nothing_from_its_quiet_reference(comparisons):
     loud = table(comparisons, 0.02, spread=Spread.KINDS, loud=10.0)
@@ -197,40 +123,11 @@ def test_a_loud_cell_learns_nothing_from_its_quiet_reference(comparisons):
     assert comparisons == 1 or hidden.said[0].any_different <= 0.05 + SLACK / 2.0
 
 
-def test_cells_in_two_modes_seldom_look_certain_among_many():
-    kind = table(32, 0.005, mixture=Mixture(0.2, 0.08))
-    equal, *at_the_edge = outcome(kind, 3, TABLES, seed=23, effects=(0.0, MARGIN, -MARGIN)).said
-    # with four degrees throughout: 33 % of the tables
-    assert max(equal.any_different, *(entry.any_different for entry in at_the_edge)) <= 0.05 + SLACK
-
-
 @pytest.mark.parametrize("size", representatives((13, 5, 30), first=(1, 3, 250)))
 def test_the_rounds_that_are_suggested_settle_it_in_four_of_five_runs_that_are_continued(size):
     comparisons, rounds, tables = size
     simulation = suggestions(Table(1, comparisons, 0.03), rounds, tables, within=math.log(1.12), seed=5)
-    numbers, others = (
-        [entry for entry in simulation if entry.is_number],
-        [entry for entry in simulation if not entry.is_number],
-    )
-    assert 0.75 <= settled_share(numbers) <= 0.87
-    if len(others) > 50:
-        assert settled_share(others) == pytest.approx(np.mean([other.probability for other in others]), abs=0.12)
-
-
-def test_launches_in_two_modes_are_told_though_their_intervals_may_miss_the_truth():
-    quiet = outcome(table(4, 0.02), 8, TABLES, seed=9)
-    mixed = outcome(table(4, 0.02, mixture=Mixture(0.1, 0.3)), 20, TABLES, seed=9)
-    assert mixed.outlying > 0.7
-    assert mixed.coverage < quiet.coverage
-
-
-def test_two_blocks_call_equal_cells_different_where_the_machine_drifts():
-    drifting = table(1, 0.02, drift=Drift.LINEAR)
-    called = other_rules.shares(drifting, 10, 100, seed=10)
-    assert called["Student's t over two blocks (pyperf)"] > 0.9
-    assert called["Mann-Whitney at 0.002 over two blocks (asv)"] > 0.9
-    (equal,) = outcome(drifting, 10, 100, seed=10).said
-    assert equal.any_different <= 0.05
+    assert 0.75 <= settled_share([entry for entry in simulation if entry.is_number]) <= 0.87
 
 
 def test_a_step_that_does_not_change_seldom_has_a_trend():
@@ -240,29 +137,6 @@ def test_a_step_that_does_not_change_seldom_has_a_trend():
             assert trends.false_trends(noise, count, 20, 100, seed=5) <= 0.01 + 0.03, (noise, count)
     # nor has a machine that slows in each round, of cells in turns
     assert trends.in_turns(0.2, 5, 20, 50, seed=6) <= 0.04
-
-
-def test_a_step_that_grows_is_seen_and_a_clock_that_falls_in_every_launch_is_no_trend():
-    assert trends.seen(1.0, "white", 5, 30, 30, seed=7) == 1.0
-    assert trends.seen(0.3, "white", 5, 30, 30, seed=7) > 0.9
-    clock, step = trends.Group(6, 0.06), trends.Group(6, 0.06, growing=2, grows=0.2)
-    assert trends.one_after_the_other(clock, 5, 20, 10, seed=7)[0] <= 0.02
-    still, growing = trends.one_after_the_other(step, 5, 20, 10, seed=7)
-    assert still <= 0.02
-    assert growing > 0.9
-
-
-def test_what_others_took_is_taken_off_but_for_the_3_percent_that_are_left():
-    for name in ("its threads use the CPU all the time", "its threads wait for each other"):
-        for load in sharing.LOADS.values():
-            shares = sharing.simulate_launches(sharing.KINDS[name], load, 12, 100, seed=8)
-            assert -0.001 < shares.off <= min(0.02, shares.off_by_clock + 0.001), (name, load)
-            assert -0.035 < shares.least <= shares.most < 0.005, (name, load)
-    # and nothing is where nobody else runs
-    for name, step in sharing.KINDS.items():
-        shares = sharing.simulate_launches(step, sharing.LOADS["none"], 12, 100, seed=9)
-        nothing = shares.spread_by_clock, pytest.approx(0.0)
-        assert "one sample of ten" in name or (shares.spread, shares.most) == nothing, name
 
 
 @pytest.mark.parametrize(
@@ -276,10 +150,8 @@ def test_a_wrong_correction_for_contention_makes_no_false_verdicts(wrong):
     )
     assert after.false <= 0.05
     assert after.covered >= 0.93
-    if wrong is sharing.Wrong.CELL:
-        assert before.false > 0.3
-    if wrong in (sharing.Wrong.NOT, sharing.Wrong.UNSEEN):
-        assert after.found[0] == 1.0
+    assert wrong is not sharing.Wrong.CELL or before.false > 0.3
+    assert wrong not in (sharing.Wrong.NOT, sharing.Wrong.UNSEEN) or after.found[0] == 1.0
 
 
 def test_what_turns_move_is_found_and_costs_the_verdict():
@@ -293,26 +165,6 @@ def test_what_turns_move_is_found_and_costs_the_verdict():
     assert still.wrong <= still.unchecked
 
 
-def test_machines_drift_remember_and_start_slowly_as_they_were_asked_to():
-    # in turns, all launches of a round meet the same machine
-    logs, _ = launches(table(16, 1e-9, drift=Drift.STEPS, turns=True), 10, np.random.default_rng(1))
-    assert np.allclose(logs, logs[:, :1, :])
-    assert not np.allclose(logs, logs[:, :, :1])
-    # one that remembers is alike for launches next to each other, and not later
-    logs, _ = launches(table(1, 1e-9, memory=1.0), 2000, np.random.default_rng(2))
-    assert np.std(logs) == pytest.approx(0.05, rel=0.1)
-    assert np.corrcoef(logs[0, 0], logs[0, 1])[0, 1] > 0.5
-    assert abs(np.corrcoef(logs[0, 0, :-5], logs[0, 0, 5:])[0, 1]) < 0.1
-    # a first round is slower launch by launch, and clocks round
-    logs, _ = launches(table(16, 1e-9, first=0.1), 3, np.random.default_rng(3))
-    assert np.ptp(logs[:, :, 0]) > 0.05
-    assert 0.0 <= logs.min() + 1e-6 <= logs.max() <= math.log(1.1)
-    rounded, _ = launches(table(16, 0.01, resolution=0.03), 3, np.random.default_rng(3))
-    steps = (rounded - rounded.min()) / 0.03
-    assert np.allclose(steps, np.round(steps))
-    assert steps.max() >= 1.0
-
-
 def test_intervals_of_memory_growth_hold_what_is_kept():
     for memory in ("each reading has an error of 32 KiB", "pieces of 128 KiB"):
         for leak in (0.0, growth.LEAK):
@@ -320,23 +172,3 @@ def test_intervals_of_memory_growth_hold_what_is_kept():
             assert simulation.covered >= 0.95 - SLACK, (memory, leak)
             assert simulation.mean == pytest.approx(leak, abs=10.0), (memory, leak)
             assert simulation.found == (1.0 if leak else pytest.approx(0.025, abs=SLACK)), (memory, leak)
-
-
-def test_what_is_allocated_once_is_called_no_growth():
-    margin = PIECE / (growth.CALLS[-1] / 2.0)
-    for memory in ("4 MiB at once, in half of the launches", "a pool of 2 MiB is filled first"):
-        simulation = growth.simulate_growth(growth.ALLOCATORS[memory], 0.0, 5, TABLES, 1, margin=margin)
-        assert simulation.found <= SLACK, memory
-    # as a slope over all calls would call the pool
-    assert growth.simulate_growth(growth.filling, 0.0, 5, TABLES, 1, fit=slope, margin=margin).found > 0.9
-
-
-def test_a_search_finds_a_step_of_5_percent_among_releases_and_warns_where_it_cannot_tell():
-    # a paired round scatters by 3 %; within the launches of 60 paired rounds
-    simulation = search(SearchKind(26, math.log(1.05), scanned=True), 40, seed=2)
-    assert simulation.ends[End.RIGHT] >= 0.85
-    assert simulation.ends[End.WRONG] == 0.0
-    # releases that differ by 2 % of their own hide a step of 5 %
-    hidden = search(SearchKind(26, math.log(1.05), own=0.02, scanned=True), 20, seed=2)
-    assert hidden.ends[End.RIGHT] < simulation.ends[End.RIGHT]
-    assert hidden.ends[End.WRONG] <= 0.1

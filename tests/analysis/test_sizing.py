@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.analysis import claims, comparisons
 from harness.analysis.comparisons import half_widths_of
@@ -31,7 +29,6 @@ from harness.model.launch import (
     FEWEST_TURNS,
     SHORTEST_SAMPLE,
     USUAL_TURNS,
-    Clock,
     Protocol,
     Role,
     Sample,
@@ -41,7 +38,7 @@ from harness.model.launch import (
 from harness.model.run import RULES
 from harness.model.scenario import Claim, ClaimSide
 from tests.analysis.paired import around, family
-from tests.factories import broken, cell, cells, launch, rounds, run
+from tests.factories import broken, cell, launch, rounds, run
 from tests.quantified import quantified, quantified_run
 
 OPEN = Sampling()
@@ -60,18 +57,15 @@ def pilot(rates=None, *, member=None, cost=COST, warm_up=0.5, scatter=SCATTER, *
     return replace(measured, seconds=cost + sum(sample.seconds for sample in measured.samples))
 
 
-def noise(count, seed=1, level=0.02):
-    draw = random.Random(seed)
-    return [0.01 * (1.0 + draw.gauss(0.0, level)) for _ in range(count)]
+def noise(count):
+    draw = random.Random(1)
+    return [0.01 * (1.0 + draw.gauss(0.0, 0.02)) for _ in range(count)]
 
 
 def test_a_slow_start_belongs_to_the_warm_up():
     alike = [0.01 + 0.00001 * (-1) ** index for index in range(40)]
-    for slow in (1, 3, 10, 19):
+    for slow in (0, 1, 10):
         assert count_settled([3.0 * rate for rate in noise(slow)] + alike[slow:]) == slow
-    # bit by bit
-    rates = [rate * (1.0 + 2.0 * math.exp(-index / 4.0)) for index, rate in enumerate(noise(60))]
-    assert 12 <= count_settled(rates) <= 30
     # one that costs less than a twentieth of the error stays: without it the error is less by 3.6 %, and by 14 %
     for slower, left_out in ((1.02, 0), (1.03, 1)):
         assert count_settled([slower] + [1.0 + 0.01 * (-1) ** index for index in range(19)]) == left_out
@@ -79,14 +73,6 @@ def test_a_slow_start_belongs_to_the_warm_up():
     for count in (4, 5, 10, 41):
         assert count_settled([2.0**-index for index in range(count)]) == count // 2
     assert [count_settled(few) for few in ([1.0], [2.0, 1.0], [9.0, 1.0, 1.0])] == [0, 0, 0]
-    stationary = sorted(count_settled(noise(40, seed)) for seed in range(50))
-    assert (sum(stationary) < 50 * 2, stationary[40]) == (True, 0)
-
-
-@given(st.lists(st.floats(0.01, 1.0), min_size=1, max_size=20), st.sampled_from([2.0**-10, 2.0, 1024.0]))
-def test_the_unit_of_time_does_not_matter_and_equal_samples_need_no_warm_up(rates, unit):
-    assert count_settled([rate * unit for rate in rates]) == count_settled(rates)
-    assert count_settled(rates[:1] * len(rates)) == 0
 
 
 def test_the_best_number_of_samples_by_the_formula():
@@ -96,7 +82,6 @@ def test_the_best_number_of_samples_by_the_formula():
     longer = [4.0 * 0.01 * (1.0 + SCATTER * (-1) ** index) for index in range(COUNT)]
     for changes, between, factor in (
         ({"scatter": 2.0 * SCATTER}, BETWEEN, 2.0),
-        ({"scatter": SCATTER / 2.0}, BETWEEN, 0.5),
         ({"cost": 4.0 * COST}, BETWEEN, 2.0),
         ({"rates": longer}, BETWEEN, 2.0),
         ({}, 4.0 * BETWEEN, 0.5),
@@ -163,11 +148,7 @@ def sampling_of(planned, *launches):
 
 
 def test_what_is_planned_wins_over_what_the_pilot_suggests():
-    for planned in (
-        Sampling(warmup_seconds=0.3, measure_seconds=0.7),
-        Sampling(protocol=Protocol.DOCUMENT),
-        Sampling(protocol=Protocol.DOCUMENT, warmup_seconds=0.3),
-    ):
+    for planned in (Sampling(warmup_seconds=0.3, measure_seconds=0.7), Sampling(protocol=Protocol.DOCUMENT)):
         assert sampling_of(planned, pilot()) is planned
     measured = sampling_of(Sampling(measure_seconds=77.0), pilot())
     assert (measured.warmup_seconds, measured.measure_seconds) == (0.5, 77.0)
@@ -176,11 +157,7 @@ def test_what_is_planned_wins_over_what_the_pilot_suggests():
     # under a CPU quota it takes longer by the clock
     halved = pilot(resources={CPU_QUOTA: 1.0, "steady_own_cpus": 2.0})
     slowed = sampling_of(Sampling(warmup_seconds=0.3, measure_seconds=0.7, turns=15), halved)
-    assert (slowed.warmup_seconds, slowed.measure_seconds, slowed.turns) == (
-        pytest.approx(0.6),
-        pytest.approx(1.4),
-        30,
-    )
+    assert (slowed.warmup_seconds, slowed.measure_seconds, slowed.turns) == pytest.approx((0.6, 1.4, 30))
 
 
 def test_without_a_pilot_that_gave_a_number_it_is_the_shortest():
@@ -198,23 +175,13 @@ def test_without_a_pilot_that_gave_a_number_it_is_the_shortest():
 
 
 def test_pilots_launched_twice_in_any_group_tell_what_launches_differ_by():
-    for group in ["its own", "another"]:
-        member = cell() if group == "its own" else cell(call="train_on_batch")
-        apart = 0.2
+    apart = 0.2
+    for member in (cell(), cell(call="train_on_batch")):
         twins = [pilot([0.01 * math.exp(sign * apart / 2.0)] * 9, member=member) for sign in (-1, 1)]
         expected = (WEIGHT * ASSUMED_DEVIATION**2 + apart**2 / 2.0) / (WEIGHT + 1)
         eager = pilot(member=cell(mode="eager"))
         lengths = samplings(OPEN, [eager.group], [eager, *twins])[eager.group]
-        assert lengths.measure_seconds == suggest_lengths(eager, expected).measure < 20 * EACH, group
-
-
-@given(st.lists(st.floats(0.001, 0.1), min_size=1, max_size=30), st.floats(0.0, 1e4), st.floats(0.0, 1e3))
-def test_whatever_a_pilot_shows_the_lengths_stay_within_the_limits(rates, cost, warm_up):
-    estimate = suggest_lengths(pilot(rates, cost=cost, warm_up=warm_up), BETWEEN)
-    for length, (least, most) in zip(
-        (estimate.warmup, estimate.measure, estimate.turns), (WARMUP, MEASURE, TURNS), strict=True
-    ):
-        assert least <= length <= most
+        assert lengths.measure_seconds == suggest_lengths(eager, expected).measure < 20 * EACH, member
 
 
 def test_what_fixes_its_own_calls_asks_for_no_length():
@@ -250,12 +217,11 @@ def test_a_length_that_was_asked_for_is_so_many_turns_and_no_more():
         (None, USUAL_TURNS, 0.05),
         (0.5, 10, 0.05),
         (0.51, 11, 0.05),
-        (0.15, FEWEST_TURNS, 0.05),
         (0.01, FEWEST_TURNS, 0.003333),
         (0.0001, FEWEST_TURNS, SHORTEST_SAMPLE),
     ]:
         sampling = Sampling(measure_seconds=seconds).sampled(in_turns=True)
-        assert (sampling.turns, sampling.sample_seconds) == (turns, sample), (seconds, turns, sample)
+        assert (sampling.turns, sampling.sample_seconds) == (turns, sample), seconds
         assert Sampling(measure_seconds=seconds).sampled(in_turns=False) == replace(sampling, turns=None)
 
 
@@ -282,19 +248,12 @@ def of_times(member, launches):
 
 
 def test_from_the_first_look_on_it_is_half_the_interval_on_the_log_scale():
-    for count in (1, 2, 4, ENOUGH - 1):
-        assert only(family([AT_MARGIN] * count)) == math.inf
+    assert only(family([AT_MARGIN] * (ENOUGH - 1))) == math.inf
     one = family(around(AT_MARGIN, 0.01, ENOUGH))
     assert only(one) == pytest.approx(student(5) * math.sqrt(6.0 / 5.0) * 0.01 / math.sqrt(6.0))
-    # it falls with the rounds, which are those of the best measured cell
-    falling = [only(family(around(AT_MARGIN, 0.01, count))) for count in (ENOUGH, 10, 20, 50)]
-    assert falling == sorted(falling, reverse=True)
-    assert falling[-1] < falling[0] / 2.0
+    # the rounds are those of the best measured cell
     torn = [entry for entry in one.launches if entry.cell != one.pairs[0][1] or entry.round < ENOUGH]
     assert only(replace(one, launches=torn)) < math.inf
-    # between looks, what the intervals say does not matter
-    for mean in (-0.5, 0.0, math.log(1.03), 2.0):
-        assert only(family(around(mean, 0.01, 9))) == pytest.approx(only(family(around(0.3, 0.01, 9))))
 
 
 def test_each_group_has_its_own_and_the_level_is_divided_among_all_of_the_table():
@@ -303,15 +262,6 @@ def test_each_group_has_its_own_and_the_level_is_divided_among_all_of_the_table(
     assert wide == pytest.approx(4.0 * narrow)
     assert [narrow, wide] == pytest.approx(half_widths_of(one.pairs, one.found))
     assert narrow > only(family(around(0.0, 0.01, 9)))
-
-
-def test_the_widest_comparison_of_a_group_counts():
-    quiet = dict.fromkeys(cells(), 0.01)
-    launches = rounds(quiet, count=9, spread=0.001)
-    noisy = [entry for entry in rounds(quiet, count=9, spread=0.2) if entry.cell == cell("tf2.0", mode="eager")]
-    mixed = [item for item in launches if item.cell != cell("tf2.0", mode="eager")] + noisy
-    (before,), (after,) = (widths(run(), value).values() for value in (launches, mixed))
-    assert after > 20.0 * before
 
 
 def test_a_group_in_which_nothing_is_compared_has_the_widest_of_its_times():
@@ -325,28 +275,10 @@ def test_a_group_in_which_nothing_is_compared_has_the_widest_of_its_times():
     assert only(replace(one, launches=launches)) == pytest.approx(of_times(slow, launches))
 
 
-def test_too_few_rounds_are_not_precise_and_a_group_without_a_number_is_left_out():
-    one = family(around(0.0, 0.001, 9))
-    other = one.pairs[0][1]
-    launches = [
-        broken(other, Status.FAILED, entry.round) if entry.cell == other and entry.round > 1 else entry
-        for entry in one.launches
-    ]
-    assert only(replace(one, launches=launches)) == math.inf
+def test_a_group_without_a_number_is_left_out():
     one = family(around(0.0, 0.01, 9), [])
     assert list(width_by_group(one)) == [one.run.plan.groups[0].name]
     assert widths(run(), []) == widths(run([cell()]), [broken(cell(), Status.FAILED, 1)]) == {}
-
-
-def test_by_cpu_time_widths_are_of_it():
-    times = {cell(): 0.01, cell("tf2.0"): 0.01}
-    wall, cpu = run(times), run(times, asked={"clock": Clock.CPU})
-    quiet, noisy = rounds(times, 8, spread=0.01), rounds(times, 8, spread=0.3, seed=2)
-    both = [
-        replace(one, samples=[Sample(other.mean * 10, 10, cpu_seconds=one.mean * 10)])
-        for one, other in zip(quiet, noisy, strict=True)
-    ]
-    assert (widths(cpu, both), widths(wall, both)) == (widths(wall, quiet), widths(wall, noisy))
 
 
 def test_the_widths_of_other_quantities_that_are_compared_count_too():
@@ -384,7 +316,7 @@ def claiming(one, *claims, claiming_=("T#1",), rules=RULES):
 
 
 def test_a_claim_needs_half_of_the_way_from_the_margin_within_bounds_and_one_of_seconds_a_quarter():
-    shares = {1.04: 0.03, 1.1: 0.0334, 1.5: 0.2068, 1.61: 0.25, 10.0: 0.25, 300.0: 0.25}
+    shares = {1.04: 0.03, 1.1: 0.0334, 1.5: 0.2068, 10.0: 0.25}
     assert {low: math.expm1(claim(low).needed(0.03)) for low in shares} == pytest.approx(shares, abs=1e-4)
     by_itself = claim(1.0, better=None, ratio=None, seconds=(5.0, 20.0))
     assert by_itself.needed(0.03) == pytest.approx(math.log(1.25))
@@ -396,8 +328,6 @@ def test_a_run_of_claims_is_as_wide_as_they_need():
     assert only(claiming(one, claim(2.9), claim(1.1), rules=7)) == pytest.approx(only(one) / claim(1.1).needed(0.03))
     # a second look has half of the level
     assert only(claiming(one, claim(2.9), rules=8)) > 1.2 * only(claiming(one, claim(2.9), rules=7))
-    first = family(around(0.8, 1.0, 3))
-    assert only(claiming(first, claim(2.9), rules=7)) == only(claiming(first, claim(2.9), rules=8))
     # what is not asked or not measured keeps nobody waiting
     one = family(around(1.0, 0.05, 9))
     assert only(claiming(one, claim(10.0), claiming_=("T#2",))) == 0.0
@@ -409,10 +339,10 @@ def test_a_run_of_claims_is_as_wide_as_they_need():
 
 
 def test_claims_are_looked_at_after_two_or_three_rounds_and_whenever_there_are_twice_as_many():
-    for low, looks in [(2.9, [3, 6, 12]), (3.0, [2, 4, 8])]:
-        logs = around(0.2, 3.0, 12)
-        widths_after = {count: only(claiming(family(logs[:count]), claim(low))) for count in range(1, 13)}
-        assert [count for count, width in widths_after.items() if width < math.inf] == looks, (low, looks)
+    logs = around(0.2, 3.0, 12)
+    for low, looks in ((2.9, [3, 6, 12]), (3.0, [2, 4, 8])):
+        counts = [n for n in range(1, 13) if only(claiming(family(logs[:n]), claim(low))) < math.inf]
+        assert counts == looks, low
 
 
 def test_a_group_ends_when_the_outcomes_of_its_claims_are_clear():
@@ -422,7 +352,6 @@ def test_a_group_ends_when_the_outcomes_of_its_claims_are_clear():
         (around(0.0, 0.01, 3), 1.1, True),  # the same
         (around(0.2, 0.01, 3), 2.9, True),  # far below the claim
         (around(0.04, 0.01, 3), 1.05, False),
-        (around(1.0, 0.01, 2), 3.0, True),
         (around(0.35, 0.0001, 2), 3.0, True),
         (around(0.3, 0.1, 2), 3.0, False),
     ):
@@ -481,25 +410,20 @@ def test_a_claim_of_a_phase_is_as_wide_as_its_values():
     claiming_ = claiming(replace(one, launches=launches), claim(2.9, "import"))
     # both sides of a round take as long, so the ratio is 1 throughout
     assert only(claiming_) < 1e-6
-    by_itself = claiming(
-        replace(one, launches=launches), claim(10.0, "import", better=None, ratio=None, seconds=(1.0, 20.0)), rules=7
-    )
-    logs = [float(number) for number in range(1, 7)]
-    spread = math.sqrt(sum((log - 3.5) ** 2 for log in logs) / 5.0)
+    seconds = claim(10.0, "import", better=None, ratio=None, seconds=(1.0, 20.0))
+    by_itself = claiming(replace(one, launches=launches), seconds, rules=7)
+    spread = math.sqrt(sum((number - 3.5) ** 2 for number in range(1, 7)) / 5.0)
     assert only(by_itself) == pytest.approx(student(5, 0.975) * spread / math.sqrt(6.0) / math.log(1.25))
 
 
 def test_a_claim_of_growth_needs_half_of_what_is_claimed_in_bytes():
-    for rules, level in [(7, 0.975), (8, 0.9875)]:
-        one = family(around(1.0, 0.001, 6))
-        launches = [
-            replace(entry, memory=[(at, at * (200 + 400 * (-1) ** entry.round)) for at in range(9)])
-            for entry in one.launches
-        ]
-        claiming_ = claiming(
-            replace(one, launches=launches),
-            claim(1.0, "memory growth", better=None, ratio=None, bytes=(500.0, 900.0)),
-            rules=rules,
-        )
-        spread = math.sqrt(6 * 400.0**2 / 5.0)
-        assert only(claiming_) == pytest.approx(student(5, level) * spread / math.sqrt(6.0) / 250.0), (rules, level)
+    one = family(around(1.0, 0.001, 6))
+    memory = [
+        replace(entry, memory=[(at, at * (200 + 400 * (-1) ** entry.round)) for at in range(9)])
+        for entry in one.launches
+    ]
+    growing = claim(1.0, "memory growth", better=None, ratio=None, bytes=(500.0, 900.0))
+    spread = math.sqrt(6 * 400.0**2 / 5.0)
+    for rules, level in ((7, 0.975), (8, 0.9875)):
+        width = only(claiming(replace(one, launches=memory), growing, rules=rules))
+        assert width == pytest.approx(student(5, level) * spread / math.sqrt(6.0) / 250.0), rules

@@ -1,10 +1,7 @@
 """Estimates, differences that are not paired, and their intervals."""
 
 import math
-import random
-import statistics
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -12,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import ttest_ind
 
-from bench.simulation.machine import Drift, Spread, Table, launches
+from bench.simulation.machine import Table, launches
 from harness.analysis.statistics import (
     RESOLUTION,
     Estimate,
@@ -28,18 +25,9 @@ from harness.analysis.statistics import (
     student,
     subtract,
     subtract_others,
-    variance,
 )
 from harness.analysis.verdicts import Verdict, judge
 from harness.model.defaults import ALPHA
-
-seconds = st.floats(1e-6, 1e3)
-centres = st.lists(seconds, min_size=2, max_size=12)
-pairs = st.lists(st.tuples(seconds, seconds), min_size=1, max_size=12)
-
-
-def numbered(values):
-    return dict(enumerate(values, 1))
 
 
 def test_a_cells_number_is_the_geometric_mean_with_a_t_interval_on_the_log_scale():
@@ -49,6 +37,7 @@ def test_a_cells_number_is_the_geometric_mean_with_a_t_interval_on_the_log_scale
     assert estimate.value == pytest.approx(0.02)
     assert estimate.interval.low == pytest.approx(0.02 * math.exp(-half), rel=1e-6)
     assert estimate.interval.high == pytest.approx(0.02 * math.exp(half), rel=1e-6)
+    assert [percent(ratio) for ratio in (2.76, 1.0, 0.5)] == pytest.approx([176.0, 0.0, -100.0])
     # one launch and two have none, and rounds that are worlds apart a finite one
     assert combine([0.01]).interval is combine([0.01, 0.02]).interval is None
     assert math.isfinite(combine([1e-300, 1.0, 1e300]).interval.high)
@@ -74,14 +63,6 @@ def test_an_interval_of_logs_is_turned_into_one_of_ratios_and_holds_its_ends():
     assert [value in Interval(1.0, 2.0) for value in (0.9, 1.0, 2.0, 2.1)] == [False, True, True, False]
 
 
-@given(pairs, st.lists(st.floats(0.01, 100.0), min_size=12, max_size=12))
-def test_what_slows_a_whole_round_cancels_and_swapping_the_sides_turns_the_logs_over(values, slowness):
-    one, other = numbered(a for a, _ in values), numbered(b for _, b in values)
-    assert log_ratios(one, other) == [-log for log in log_ratios(other, one)]
-    slowed = [{number: value * slowness[number - 1] for number, value in side.items()} for side in (one, other)]
-    assert log_ratios(*slowed) == pytest.approx(log_ratios(one, other), abs=1e-9)
-
-
 @given(st.floats(-9.0, 9.0), st.floats(0.0, 9.0))
 def test_the_ratio_seen_from_the_other_side(mean, half):
     back = Estimate.from_log(mean, 5, half).inverse
@@ -91,42 +72,6 @@ def test_the_ratio_seen_from_the_other_side(mean, half):
     )
     assert Estimate(2.0, 1).inverse == Estimate(0.5, 1)
 
-
-@given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=20))
-def test_the_variance_is_that_of_a_sample(values):
-    assert variance(values) == pytest.approx(statistics.variance(values), rel=1e-9, abs=1e-9)
-
-
-@given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
-def test_the_percentage_is_monotone_and_changes_its_sign_with_the_sides(one, other):
-    assert (percent(one) <= percent(other)) == (one <= other) or percent(one) == pytest.approx(percent(other))
-    assert percent(1.0 / one) == pytest.approx(-percent(one), abs=1e-9)
-    assert [percent(ratio) for ratio in (2.76, 1.0, 0.5)] == pytest.approx([176.0, 0.0, -100.0])
-
-
-@given(centres, st.floats(1e-3, 1e3))
-def test_a_unit_scales_the_number_and_its_interval(values, scale):
-    before, after = combine(values), combine([value * scale for value in values])
-    assert after.value == pytest.approx(before.value * scale)
-    if before.interval and before.interval.high < 1e100:
-        assert after.interval.high == pytest.approx(before.interval.high * scale, rel=1e-6)
-
-
-def test_the_interval_covers_the_true_value_95_times_in_100():
-    for count in [3, 5, 10]:
-        draw, trials, truth = random.Random(count), 4000, 0.013
-        samples = ([truth * math.exp(draw.gauss(0.0, 0.05)) for _ in range(count)] for _ in range(trials))
-        covered = sum(truth in combine(entry).interval for entry in samples)
-        # three standard errors of a share of 95 % in 4,000 trials are 1 %
-        assert covered / trials == pytest.approx(0.95, abs=0.011), count
-
-
-MARGIN = math.log1p(0.03)
-DIFFERENT = {Verdict.FASTER, Verdict.SLOWER}
-
-TABLES = 300
-#: Three standard errors of a share of 5 % in so many tables.
-SLACK = 3.0 * math.sqrt(0.05 * 0.95 / TABLES)
 
 logs = st.lists(st.floats(-0.5, 0.5), min_size=2, max_size=8)
 
@@ -173,80 +118,17 @@ def test_each_cell_is_set_beside_the_others_and_one_outside_the_base_beside_all_
     assert differences.error[5] == pytest.approx(0.01 * math.sqrt(1.0 + math.pi / 2.0 / 5.0))
 
 
-def days(cells, rounds, draw, *, sigma=0.02, drift=Drift.NONE, spread=Spread.EQUAL):
-    """Logs of centres of two runs of the same cells, each of shape (cells, rounds)."""
-    kind = Table(1, cells, sigma, drift=drift, spread=spread)
-    return [launches(kind, rounds, draw)[0][0, :cells] for _ in range(2)]
-
-
-def alarms(cells, rounds, *, shift=0.0, without_the_shift, seed, **machine):
-    """Of how many pairs of runs any cell is called different, where none has changed by itself."""
-    draw, called = np.random.default_rng(seed), 0
-    for _ in range(TABLES):
-        one, other = days(cells, rounds, draw, **machine)
-        differences = subtract(means(one.tolist()), means((other + shift).tolist()))
-        differences = subtract_others(differences, np.arange(cells)) if without_the_shift else differences
-        called += bool(DIFFERENT & set(judge(differences, MARGIN).verdicts))
-    return called / TABLES
-
-
-def check_alarms(cells, rounds, sigma, spread, drift):
-    """Cells that did not change are seldom called different, and without the shift a slower machine is none."""
-    machine = {"sigma": sigma, "spread": spread}
-    assert alarms(cells, rounds, without_the_shift=False, seed=1, **machine) <= 0.05 + SLACK
-    machine["drift"] = drift
-    assert alarms(cells, rounds, shift=0.06, without_the_shift=True, seed=2, **machine) <= 0.05 + SLACK
-
-
-@pytest.mark.slow
-def test_cells_that_did_not_change_are_seldom_called_different():
-    check_alarms(5, 4, 0.02, Spread.UNEQUAL, Drift.LINEAR)
-
-
-@pytest.mark.campaign
-@pytest.mark.parametrize("cells", [5, 16])
-def test_cells_that_did_not_change_are_seldom_called_different_on_any_machine(cells):
-    for machine in product((4, 8), (0.02, 0.05), Spread, Drift):
-        check_alarms(cells, *machine)
-
-
-@pytest.mark.slow
-def test_with_the_shift_a_slower_machine_is_slower_cells():
-    assert alarms(16, 8, shift=0.10, without_the_shift=False, seed=3) > 0.9
-
-
 @pytest.mark.slow
 def test_on_a_slower_machine_the_one_cell_that_changed_by_itself_is_found():
     draw, changed, others = np.random.default_rng(4), 0, 0
-    for _ in range(TABLES):
-        one, other = days(8, 5, draw)
+    for _ in range(300):
+        one, other = (launches(Table(1, 8, 0.02), 5, draw)[0][0, :8] for _ in range(2))
         other = other + 0.06
         other[3] += math.log(1.20)
-        verdicts = judge(
-            subtract_others(subtract(means(other.tolist()), means(one.tolist())), np.arange(8)), MARGIN
-        ).verdicts
-        changed += verdicts[3] is Verdict.SLOWER
-        others += any(verdict in DIFFERENT for index, verdict in enumerate(verdicts) if index != 3)
-    assert changed / TABLES > 0.9
-    assert others / TABLES <= 0.05 + SLACK
-
-
-def test_an_interval_of_95_percent_holds_the_truth_in_95_percent():
-    for rounds in [(4, 4), (4, 12), (8, 5)]:
-        draw = np.random.default_rng(5)
-        one, other = (
-            draw.normal(size=(4000, count)) * sigma for count, sigma in zip(rounds, (0.02, 0.06), strict=True)
-        )
-        differences = subtract(means(one.tolist()), means(other.tolist()))
-        covered = np.mean(np.abs(differences.mean) <= half_widths(differences, ALPHA))
-        assert 0.94 <= covered <= 0.97, rounds
-
-
-@pytest.mark.slow
-def test_so_does_the_interval_without_the_shift():
-    draw, covered = np.random.default_rng(6), []
-    for _ in range(TABLES):
-        one, other = days(8, 5, draw)
-        differences = subtract_others(subtract(means(one.tolist()), means((other + 0.06).tolist())), np.arange(8))
-        covered.append(np.abs(differences.mean) <= half_widths(differences, ALPHA))
-    assert 0.93 <= np.mean(covered) <= 0.97
+        differences = subtract_others(subtract(means(other.tolist()), means(one.tolist())), np.arange(8))
+        verdicts = judge(differences, math.log1p(0.03)).verdicts
+        changed += verdicts.pop(3) is Verdict.SLOWER
+        others += bool({Verdict.FASTER, Verdict.SLOWER} & set(verdicts))
+    assert changed > 0.9 * 300
+    # 5 %, and three standard errors of so many tables
+    assert others <= 0.088 * 300

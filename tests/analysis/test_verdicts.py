@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.special import stdtr
 
-from harness.analysis.moderation import Residual, moderate, residual
+from harness.analysis.moderation import Residual, moderate
 from harness.analysis.statistics import RESOLUTION, Logs, half_widths, student
 from harness.analysis.verdicts import (
     ALPHA,
@@ -29,8 +29,6 @@ from harness.model.defaults import FEWEST_ROUNDS
 MARGIN = math.log(1.03)
 FASTER, SAME, SLOWER, UNCLEAR = Verdict.FASTER, Verdict.SAME, Verdict.SLOWER, Verdict.UNCLEAR
 
-p_values = arrays.arrays(np.float64, st.integers(1, 30), elements=st.floats(0.0, 1.0))
-
 
 def logs(mean, deviation=0.01, rounds=5.0):
     """Comparisons with these means, all of one standard deviation and so many rounds, nothing lent."""
@@ -39,9 +37,8 @@ def logs(mean, deviation=0.01, rounds=5.0):
 
 
 @st.composite
-def families(draw, most=20):
-    """Comparisons of every kind: far apart, alike, at the margin, tight and loose, of few rounds and many."""
-    count = draw(st.integers(1, most))
+def families(draw):
+    count = draw(st.integers(1, 20))
 
     def part(elements):
         return draw(arrays.arrays(np.float64, count, elements=elements))
@@ -67,28 +64,22 @@ def test_the_verdict_changes_where_the_interval_leaves_the_margin():
         (MARGIN + HALF - NEAR, UNCLEAR),
         (MARGIN - HALF + NEAR, UNCLEAR),
         (MARGIN - HALF - NEAR, SAME),
-        (0.0, SAME),
         (-MARGIN + HALF + NEAR, SAME),
-        (-MARGIN + HALF - NEAR, UNCLEAR),
         (-MARGIN - HALF + NEAR, UNCLEAR),
         (-MARGIN - HALF - NEAR, FASTER),
     ]:
         judged = judge(logs([mean]), MARGIN)
-        assert judged.verdicts == [verdict], (mean, verdict)
-        assert judged.half == pytest.approx(HALF), (mean, verdict)
+        assert judged.verdicts == [verdict], mean
+        assert judged.half == pytest.approx(HALF), mean
 
 
 def test_each_comparison_is_judged_by_its_own_margin_and_bias():
     log = math.log
-    assert judge(logs([log(1.2), log(1.2), log(1.6)]), np.array([MARGIN, LARGE, LARGE])).verdicts == [
-        SLOWER,
-        SAME,
-        SLOWER,
-    ]
+    three = judge(logs([log(1.2), log(1.2), log(1.6)]), np.array([MARGIN, LARGE, LARGE]))
+    assert three.verdicts == [SLOWER, SAME, SLOWER]
     assert judge(logs([log(1.2), log(1.2)]), MARGIN, np.array([0.0, 0.2])).verdicts == [SLOWER, UNCLEAR]
-    # an interval wider than the margin on both sides is unclear, and one more comparison widens the others' intervals
+    # an interval wider than the margin on both sides is unclear
     assert judge(logs([0.0], deviation=0.1), MARGIN).verdicts == [UNCLEAR]
-    assert judge(logs([0.0, MARGIN]), MARGIN).half[0] > judge(logs([0.0]), MARGIN).half[0]
 
 
 def test_the_clearest_is_the_one_whose_interval_stays_off_the_margin_at_the_smallest_level():
@@ -101,10 +92,10 @@ def test_the_clearest_is_the_one_whose_interval_stays_off_the_margin_at_the_smal
         # at a level of `chance` the interval would just touch the margin
         error = 0.01 / math.sqrt(5.0)
         judged = judge(logs([MARGIN + student(4, 1.0 - chance) * error for chance in chances]), MARGIN)
-        assert judged.alpha == pytest.approx(levels), (chances, levels, verdicts)
-        assert judged.verdicts == verdicts, (chances, levels, verdicts)
-        assert judged.half == pytest.approx([student(4, 1.0 - 0.05 / 3) * error] * 3), (chances, levels, verdicts)
-        assert judged.levels == pytest.approx([1.0 - 0.05 / 3] * 3), (chances, levels, verdicts)
+        assert judged.alpha == pytest.approx(levels), chances
+        assert judged.verdicts == verdicts, chances
+        assert judged.half == pytest.approx([student(4, 1.0 - 0.05 / 3) * error] * 3), chances
+        assert judged.levels == pytest.approx([1.0 - 0.05 / 3] * 3), chances
 
 
 def test_one_comparison_is_looked_at_as_if_alone_and_none_is_no_trouble():
@@ -112,35 +103,6 @@ def test_one_comparison_is_looked_at_as_if_alone_and_none_is_no_trouble():
     assert compute_holm_levels(np.empty(0)).size == 0
     assert judge(logs([]), MARGIN).verdicts == []
     assert [entry.size for entry in rounds_to_settle(logs([]), np.empty(0), MARGIN)] == [0, 0]
-
-
-@given(p_values)
-def test_holm_lies_between_bonferroni_and_no_adjustment_and_rejects_from_the_clearest_down(values):
-    levels = compute_holm_levels(values)
-    assert ((levels >= ALPHA / values.size) & (levels <= ALPHA)).all()
-    rejected = values <= levels
-    if rejected.any() and not rejected.all():
-        assert values[rejected].max() <= values[~rejected].min()
-
-
-@settings(max_examples=40)
-@given(families())
-def test_a_verdict_is_taken_from_the_interval_of_holms_level_and_a_wider_one_is_shown(family):
-    def clear(half):
-        low, high = family.mean - half, family.mean + half
-        return (low > MARGIN) | (high < -MARGIN) | ((low > -MARGIN) & (high < MARGIN))
-
-    judged = judge(family, MARGIN)
-    half, bonferroni = (half_widths(family, alpha) for alpha in (judged.alpha, ALPHA / family.mean.size))
-    assert judged.half == pytest.approx(bonferroni)
-    assert (judged.half >= half * (1.0 - 1e-12)).all()
-    for low, high, verdict in zip(family.mean - half, family.mean + half, judged.verdicts, strict=True):
-        assert (verdict is SLOWER) == (low > MARGIN)
-        assert (verdict is FASTER) == (high < -MARGIN)
-        assert (verdict is SAME) == (low > -MARGIN and high < MARGIN)
-    # no fewer than by Bonferroni, and no more than one by one
-    clear_ = np.array([verdict is not UNCLEAR for verdict in judged.verdicts])
-    assert ((clear_ >= clear(bonferroni)) & (clear_ <= clear(half_widths(family, ALPHA)))).all()
 
 
 def test_a_verdict_that_the_shown_interval_leaves_open_has_the_interval_that_decides():
@@ -154,58 +116,6 @@ def test_a_verdict_that_the_shown_interval_leaves_open_has_the_interval_that_dec
     assert second.deciding.level < second.level
     (_, lost, _) = judgements(family, judge(family, MARGIN), [5, 5, 5], lost=True)
     assert (lost.verdict, lost.deciding) == (None, None)
-
-
-@settings(max_examples=40)
-@given(families(), st.randoms(use_true_random=False), st.floats(0.0, 0.2))
-def test_verdicts_turn_with_the_sides_and_the_order_of_comparisons_does_not_matter(family, draw, bias):
-    plain = judge(family, MARGIN)
-    back = judge(Logs(-family.mean, family.variance, family.rounds, family.freedom), MARGIN)
-    assert back.verdicts == [verdict.turned for verdict in plain.verdicts]
-    assert back.half.tolist() == plain.half.tolist()
-    order = list(range(family.mean.size))
-    draw.shuffle(order)
-    turned = Logs(family.mean[order], family.variance[order], family.rounds[order], family.freedom[order])
-    assert judge(turned, MARGIN).verdicts == [plain.verdicts[index] for index in order]
-    each_its_own = judge(family, np.full_like(family.mean, MARGIN))
-    assert (each_its_own.verdicts, each_its_own.alpha.tolist()) == (plain.verdicts, plain.alpha.tolist())
-    # a bias widens what is shown, and can only take a verdict away
-    biased = judge(family, MARGIN, np.full_like(family.mean, bias))
-    assert biased.half == pytest.approx(plain.half + bias)
-    assert all(after in (before, UNCLEAR) for before, after in zip(plain.verdicts, biased.verdicts, strict=True))
-
-
-@given(families(most=1), st.floats(0.0, 0.5))
-def test_a_wider_margin_takes_no_same_away_and_shows_no_new_difference(family, more):
-    (narrow,), (wide,) = judge(family, MARGIN).verdicts, judge(family, MARGIN + more).verdicts
-    assert narrow is not SAME or wide is SAME
-    assert wide not in (FASTER, SLOWER) or narrow is wide
-
-
-def count_wrong_tables(rounds, margin, beside):
-    """Return the share of tables at the margin that hold a wrong verdict."""
-    draw, tables = np.random.default_rng(11), 1000
-    wrong = {FASTER, SLOWER} if beside < 1.0 else {SAME, FASTER}
-    # a reference, and four cells that are slower than that by about the margin
-    launches = draw.normal(0.0, 0.02, (tables, rounds, 5)) + np.array([0.0, *[margin * beside] * 4])
-    places, numbers = np.tile(range(5), rounds), np.repeat(range(rounds), 5)
-    clear_ = []
-    for table in launches:
-        ratios = table[:, 1:] - table[:, :1]
-        measured = Logs.measured(ratios.mean(axis=0), ratios.var(axis=0, ddof=1), np.full(4, float(rounds)))
-        clear_.append(judge(moderated(measured, residual(places, numbers, table.ravel())), margin).verdicts)
-    return sum(bool(wrong.intersection(verdicts)) for verdicts in clear_) / tables
-
-
-@pytest.mark.slow
-def test_a_table_at_the_margin_holds_a_wrong_verdict_at_most_once_in_twenty():
-    assert max(count_wrong_tables(3, MARGIN, beside) for beside in (0.999, 1.001)) <= ALPHA
-
-
-@pytest.mark.campaign
-@pytest.mark.parametrize(("rounds", "margin"), [(2, LARGE), (5, MARGIN)])
-def test_a_table_of_other_rounds_holds_a_wrong_verdict_at_most_once_in_twenty(rounds, margin):
-    assert max(count_wrong_tables(rounds, margin, beside) for beside in (0.999, 1.001)) <= ALPHA
 
 
 @settings(max_examples=40)
@@ -243,25 +153,6 @@ def test_rounds_to_settle_a_verdict():
     (plain, biased), chances = rounds_to_settle(two, np.array([0.05, 0.05]), MARGIN, np.array([0.0, 0.1]))
     assert (plain < MOST_ROUNDS, chances[0] >= POWER) == (True, True)
     assert (biased, chances[1] < 0.5) == (MOST_ROUNDS, True)
-    # a stricter level asks for more, and what moderation lent for fewer
-    strict, plain = rounds_to_settle(logs([0.07, 0.07], deviation=0.03), np.array([0.005, 0.05]), MARGIN)[0]
-    assert strict > plain
-    measured = logs([MARGIN + 0.06], deviation=0.05)
-    lent = Logs(measured.mean, measured.variance, measured.rounds, measured.freedom + 100.0)
-    assert rounds_to_settle(lent, alpha, MARGIN)[0] < rounds_to_settle(measured, alpha, MARGIN)[0]
-
-
-def test_the_suggested_rounds_settle_it_as_often_as_said_over_the_true_differences_that_the_data_allow():
-    for mean in [MARGIN + 0.02, -MARGIN - 0.02, 0.005]:
-        draw, runs, estimate = np.random.default_rng(5), 4000, logs([mean], deviation=0.02)
-        estimate = Logs(estimate.mean, estimate.variance, estimate.rounds, estimate.freedom + 60.0)
-        (total,), (chance,) = rounds_to_settle(estimate, np.array([0.05]), MARGIN)
-        truths = mean + 0.02 / math.sqrt(5.0) * draw.standard_t(estimate.freedom, runs)
-        further = draw.normal(truths, 0.02 / math.sqrt(total - 5.0))
-        means = np.abs((5.0 * mean + (total - 5.0) * further) / total)
-        half = student(total + 59.0) * 0.02 / math.sqrt(total)
-        assert chance >= POWER, mean
-        assert ((means - half > MARGIN) | (means + half < MARGIN)).mean() == pytest.approx(chance, abs=0.03), mean
 
 
 @given(families(), st.floats(0.001, 0.2))
@@ -298,11 +189,7 @@ def test_no_spread_and_no_ratio_upsets_the_arithmetic(variances, mean, rounds, s
     assert (rounds_to_settle(family, judged.alpha, MARGIN)[0] > rounds).all()
 
 
-def test_comparisons_without_any_spread_are_the_same_and_leave_the_others_as_they_are():
-    for without in (1, 8, 13):
-        variances = np.append(np.zeros(without), 4e-4 * np.exp(np.arange(14.0 - without) / 10.0))
-        family = moderated(Logs.measured(np.zeros(14), variances, np.full(14, 5.0)))
-        assert family.variance[without:] == pytest.approx(variances[without:], rel=0.15)
+def test_comparisons_without_any_spread_are_the_same():
     judged = judge(moderated(Logs.measured(np.zeros(3), np.zeros(3), np.full(3, 5.0))), MARGIN)
     assert judged.verdicts == [SAME] * 3
     assert (judged.half < 10.0 * RESOLUTION).all()
