@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from harness.model import defaults
 from tests import schemas
 from tests.conftest import ROOT
@@ -115,6 +117,7 @@ def test_the_level_that_a_page_states_is_that_of_the_intervals() -> None:
     assert levels <= {100 * defaults.LEVEL}
 
 
+@pytest.mark.slow
 def test_no_text_of_the_harness_repeats_the_margin_or_the_level() -> None:
     repeats = {
         f"{name}:{string.lineno}": string.value

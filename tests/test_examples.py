@@ -15,6 +15,7 @@ def mark(example: Path) -> object:
     return pytest.param(example, id=example.name, marks=[pytest.mark.slow] if example.name in LARGE else [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", [mark(example) for example in examples.find_examples()])
 def test_an_example_is_made_from_its_stored_launches(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # charts have letters' widths, which are the machine's fonts': only their names are compared

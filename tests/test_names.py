@@ -8,6 +8,7 @@ import pytest
 from tests import style
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["harness", "tests"])
 def test_class_names_are_unique(folder: str) -> None:
     counts = Counter(

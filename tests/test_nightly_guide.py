@@ -65,6 +65,7 @@ def test_every_command_runs_in_the_order_of_the_guide(clone, tmp_path, monkeypat
         assert process.returncode == 0, f"{command}\n{process.stdout}{process.stderr}"
 
 
+@pytest.mark.slow
 def test_every_file_of_machines_is_one(tmp_path):
     file, output = tmp_path / "nightly.toml", tmp_path / "output"
     for block in blocks("toml"):

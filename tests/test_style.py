@@ -3,6 +3,8 @@
 import re
 from collections import Counter
 
+import pytest
+
 from tests import style
 
 #: For each rule, a sentence that it flags and one that it doesn't.
@@ -37,6 +39,7 @@ GENERATED = {"docs/reference/cli.md", "docs/results/upstream-issues.md"}
 PAGES = {str(path.relative_to(style.ROOT)): path.read_text() for path in style.files() if path.suffix == ".md"}
 
 
+@pytest.mark.slow
 def test_counts_only_fall() -> None:
     counts = style.current()
     allowances = {name: style.allowance(style.ROOT / name) for name in counts["sentences"]}
@@ -44,6 +47,7 @@ def test_counts_only_fall() -> None:
     assert not messages, "\n".join([*messages, f"When counts have fallen, lower the baseline: {style.UPDATE}"])
 
 
+@pytest.mark.slow
 def test_few_names_are_forbidden_words() -> None:
     messages = style.excessive_names(style.name_shares())
     assert not messages, "\n".join(messages)

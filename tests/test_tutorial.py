@@ -148,6 +148,7 @@ def texts() -> tuple[str, list[re.Pattern[str]]]:
     return "\n".join(constants), patterns
 
 
+@pytest.mark.slow
 def test_every_message_of_the_troubleshooting_page_is_in_the_sources() -> None:
     joined = [re.sub(r"\n(?=the environment)", " ", block) for block in blocks("how-to/troubleshooting.md", "text")]
     lines = [flat(line).removeprefix("harness: ") for block in joined for line in block.splitlines()]

@@ -10,9 +10,11 @@ A test that takes more than LIMIT seconds of CPU time is marked `slow`. In CI, a
 """
 
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,9 +22,10 @@ from _pytest.runner import runtestprotocol
 
 TIERS = ("quick", "rest", "all", "campaign")
 
-#: CPU seconds of a quick test and its child processes. Tests of more than 0.4 s on our machines are marked, so that a
-#: machine of half the speed doesn't fail.
+#: CPU seconds of a quick test and its child processes, on a machine that counts to COUNT in COUNT_SECONDS. A slower
+#: machine has proportionally more.
 LIMIT = 1.0
+COUNT, COUNT_SECONDS = 1_000_000, 0.04
 
 #: Markers that leave a test out of `make test`, with the words for such tests.
 SLOW = {"campaign": "of the campaign", "docker": "with Docker Engine", "browser": "with a browser", "slow": "slow"}
@@ -115,6 +118,18 @@ def cpu_seconds() -> float:
     return seconds
 
 
+@cache
+def find_limit() -> float:
+    """Return the CPU seconds that a quick test may take on this machine."""
+    seconds = []
+    for _ in range(5):
+        before = time.process_time()
+        for _ in range(COUNT):
+            pass
+        seconds.append(time.process_time() - before)
+    return LIMIT * max(1.0, min(seconds) / COUNT_SECONDS)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """In CI, fail a quick test that takes more than LIMIT.
@@ -124,16 +139,17 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if os.environ.get("HARNESS_REQUIRE_ALL") != "1" or any(item.get_closest_marker(name) for name in SLOW):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    limit = find_limit()
     reports, seconds = _run(item, nextitem)
-    if seconds > LIMIT and all(report.passed for report in reports):
+    if seconds > limit and all(report.passed for report in reports):
         item._initrequest()  # type: ignore[attr-defined]
         reports, again_seconds = _run(item, nextitem)
         seconds = min(seconds, again_seconds)
-        if seconds > LIMIT and all(report.passed for report in reports):
+        if seconds > limit and all(report.passed for report in reports):
             call = next(report for report in reports if report.when == "call")
             call.outcome = "failed"
             call.longrepr = (
-                f"This test took {seconds:.1f} s of CPU time, more than {LIMIT:g} s. Make it cheaper, or mark it: "
+                f"This test took {seconds:.1f} s of CPU time, more than {limit:.1f} s. Make it cheaper, or mark it: "
                 "@pytest.mark.slow"
             )
     for report in reports:

@@ -25,6 +25,7 @@ def answered(times=TIMES, **changes):
     return answers(tables(planned, lookup(planned, rounds(times, spread=0.001)))[0])
 
 
+@pytest.mark.slow
 def test_a_pick_has_what_differs_beside_the_environments():
     answer = answered()[-1]
     assert (answer.subject, answer.base) == ("tf2.0", "tf1.14")

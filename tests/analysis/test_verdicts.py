@@ -118,6 +118,7 @@ def test_a_verdict_that_the_shown_interval_leaves_open_has_the_interval_that_dec
     assert (lost.verdict, lost.deciding) == (None, None)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(families())
 def test_one_round_fewer_than_suggested_is_less_likely_to_settle_it_than_power(family):
@@ -155,6 +156,7 @@ def test_rounds_to_settle_a_verdict():
     assert (biased, chances[1] < 0.5) == (MOST_ROUNDS, True)
 
 
+@pytest.mark.slow
 @given(families(), st.floats(0.001, 0.2))
 def test_the_width_after_no_more_rounds_is_todays_and_falls_with_more(family, alpha):
     assert half_widths_after(family, family.rounds, alpha) == pytest.approx(half_widths(family, alpha))
@@ -171,6 +173,7 @@ def test_seen_from_the_other_cell():
     assert {verdict: verdict.turned for verdict in turned} == turned
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     arrays.arrays(np.float64, st.integers(1, 30), elements=st.one_of(st.just(0.0), st.floats(0.0, 1e6))),

@@ -64,6 +64,7 @@ def test_the_order_of_rounds_and_the_sign_of_the_step_do_not_matter(count, step,
     assert math.isclose(posterior(count, turned).step, -result.step, abs_tol=1e-9)
 
 
+@pytest.mark.slow
 @given(count=st.integers(4, 40), data=st.data())
 def test_with_the_ends_alone_the_middle_is_next(count, data):
     unknown = data.draw(st.sets(st.integers(1, count - 2), max_size=count - 3))

@@ -122,6 +122,7 @@ def test_ends_that_more_rounds_may_tell_apart_get_the_command_that_measures_them
     assert raised.value.advice.endswith(f": harness bisect --resume {folder} --budget 4m")
 
 
+@pytest.mark.slow
 def test_a_cell_is_one_value_of_each_axis_and_nothing_is_left_of_what_is_refused(make_request):
     request = BisectRequest(scenario="slower", good="old", bad="new", backend="local")
     folder = create_folder(request)

@@ -2,6 +2,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from harness.backends.verification import Verification
 from harness.catalog import adhoc
 from harness.catalog.locks import list_inputs, load_lock, write_lock
@@ -99,6 +101,7 @@ def test_the_gpu_code_of_a_nightly_is_assumed_until_it_was_read(package_index):
     assert keep_gpu_code(Verification(1)) == []
 
 
+@pytest.mark.slow
 def test_a_version_that_does_not_exist_or_has_no_date_is_refused(package_index, snapshot):
     for version, python in (("2.7.4", "38"), ("2.8.0", "38"), ("2.15.1", "311")):
         package_index.add(wheel("tensorflow", version, python))

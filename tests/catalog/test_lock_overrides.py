@@ -77,6 +77,7 @@ def test_one_package_moves_and_all_other_lines_stay(index, base, project, snapsh
     assert override(moved.environment.name, project).lock.pins["six"] == "1.17.0"
 
 
+@pytest.mark.slow
 def test_what_a_moved_package_needs_moves_with_it_and_is_told(index, base, project, snapshot):
     moved = override("tf2.15+keras-nightly==2.16.0.dev2024060103", project)
     changes = {"keras-nightly": "2.16.0.dev2024060103", "six": "1.17.0"}

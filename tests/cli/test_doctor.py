@@ -30,6 +30,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["doctor", "--seconds", "50ms", *arguments])
 
 
+@pytest.mark.slow
 def test_listening_has_a_score_and_every_check_has_a_line() -> None:
     result = run("--json")
     assert result.exit_code == 0
@@ -84,6 +85,7 @@ def checks(result: Result) -> dict[str, dict[str, Any]]:
     return {check["name"]: check for check in json.loads(result.stdout)["checks"]}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_engine")
 def test_what_is_wanted_and_missing_is_exit_4(has_gpus: Callable[[Library], None], snapshot: SnapshotAssertion) -> None:
     absent = Library([], starts=pynvml.NVMLError(pynvml.NVML_ERROR_DRIVER_NOT_LOADED))
@@ -120,6 +122,7 @@ def test_each_environment_says_how_it_runs_on_an_old_gpu(has_gpus: Callable[[Lib
     assert checks(result)["GPU 0"]["value"].endswith(" python (process 41) 1 MiB")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_engine")
 def test_the_first_line_is_whether_any_release_runs_on_the_gpu_and_environments_of_one_kind_share_a_line(
     has_gpus: Callable[[Library], None], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
@@ -163,6 +166,7 @@ def test_an_interrupted_doctor_ends_as_every_command_does(harness: Harness) -> N
     assert (process.returncode, output) == (Exit.INTERRUPTED, "")
 
 
+@pytest.mark.slow
 def test_what_processes_call_themselves_cannot_change_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     check = system.check_other_load
 

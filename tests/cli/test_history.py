@@ -74,6 +74,7 @@ def collect_errors(history: Command, *lines: str) -> dict[str, list[object]]:
     return errors
 
 
+@pytest.mark.slow
 def test_nights_are_added_listed_and_shown(history: Command) -> None:
     folders = [write_night(number, 1.0 if number < 13 else 1.1) for number in (12, 11, 13)]
     result = history("add", *map(str, folders))
@@ -105,6 +106,7 @@ def test_nights_are_added_listed_and_shown(history: Command) -> None:
     assert Path("digest.md").read_text() == printed
 
 
+@pytest.mark.slow
 def test_what_makes_a_history_useless_is_reported(history: Command, snapshot: SnapshotAssertion) -> None:
     summary = load_summary(write_night(11))
     warnings = {}
@@ -141,6 +143,7 @@ def test_what_cannot_be_added_is_named_and_left_out(history: Command, snapshot: 
     assert "1 was already in it" in history("add", str(going), "results/2026-11-11T04-10-00Z-aaaa").stdout
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_refused(history: Command, snapshot: SnapshotAssertion) -> None:
     lines = ["add --all --results none", "add", "note yesterday x", "note 2026-13-01 x"]
     Path("results").mkdir()
@@ -162,6 +165,7 @@ def test_what_is_wrong_is_refused(history: Command, snapshot: SnapshotAssertion)
         history("export", "--git", "/proc/none")
 
 
+@pytest.mark.slow
 def test_what_is_in_no_series_or_no_report_is_told_with_what_is(week: Command, snapshot: SnapshotAssertion) -> None:
     lines = ["show -s keras", "report -e tf9", "confirm -a mode=none", "export --format otava -s keras"]
     lines += ["report --format pdf", "report --format html --since 2026-11-12", "report --since yesterday"]
@@ -177,6 +181,7 @@ def test_a_note_is_kept_and_listed(history: Command) -> None:
     assert history("list").stdout.splitlines() == ["2026-11-12: driver 575", "2026-11-13T04:00:00+00:00: moved"]
 
 
+@pytest.mark.slow
 def test_the_index_is_made_again(history: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = [write_night(number) for number in (11, 12)]
     history("add", "--all")
@@ -254,6 +259,7 @@ def test_a_report_is_one_page_of_all_or_some_series(week: Command) -> None:
     assert names == [True, False]
 
 
+@pytest.mark.slow
 def test_a_report_in_markdown_tells_what_changed_since_the_last_run_a_run_or_a_date(week: Command) -> None:
     reports = {
         since: week("report", *(["--since", since] if since else ["--format", "md"])).stdout

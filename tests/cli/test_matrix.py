@@ -81,6 +81,7 @@ def test_an_endless_launch_is_ended_after_its_timeout(harness: Harness) -> None:
     assert {(_way(launch), launch["status"]) for launch in harness.launches} == {("fine", "ok"), ("endless", "timeout")}
 
 
+@pytest.mark.slow
 def test_a_gate_that_judged_nothing_fails_and_cells_that_are_not_available_do_not(
     harness: Harness, instant: InstantLaunches
 ) -> None:

@@ -56,6 +56,7 @@ def write_suites(harness: Harness, text: str) -> None:
     (harness.root / "scenarios" / "suites.toml").write_text(text)
 
 
+@pytest.mark.slow
 def test_check_and_list_tell_every_problem_by_file_and_line_and_what_is_right(
     harness: Harness, write_scenario: Write, tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:

@@ -92,6 +92,7 @@ def test_a_source_is_a_folder_a_commit_a_pull_request_or_a_wheel(
     assert (process.returncode, "Building mine from commit" in process.stderr) == (4, True), process.stderr
 
 
+@pytest.mark.slow
 def test_what_comes_from_a_source_needs_a_container_in_a_run_and_in_a_search(
     harness: Harness, repository: SourceRepository
 ) -> None:
@@ -106,6 +107,7 @@ def test_what_comes_from_a_source_needs_a_container_in_a_run_and_in_a_search(
     assert (process.returncode, "harness matrix -s own -e new+mine@" in process.stderr) == (2, True), process.stderr
 
 
+@pytest.mark.slow
 def test_what_cannot_be_measured_is_told(
     harness: Harness, repository: SourceRepository, snapshot: SnapshotAssertion
 ) -> None:
@@ -118,7 +120,8 @@ def test_what_cannot_be_measured_is_told(
     ):
         process = harness.call("matrix", *line.split(), "-s", "own", "--backend", "local")
         errors[line] = f"{process.returncode} {process.stderr.strip()}"
-    process = harness.call("matrix", "-e", "new+mine@mine", "-s", "own", *SHORT, HARNESS_WHEELS="mine")
+    variables = {"HARNESS_WHEELS": "mine", "HARNESS_CACHE_DIR": str(harness.root / "no wheel yet")}
+    process = harness.call("matrix", "-e", "new+mine@mine", "-s", "own", *SHORT, **variables)
     errors["HARNESS_WHEELS"] = f"{process.returncode} {process.stderr.strip()}"
     repository.commit("broken")
     process = harness.call("matrix", "-e", "new+mine@mine", "-s", "own", *SHORT)

@@ -46,6 +46,7 @@ def test_on_macos_what_measures_says_what_works(mac: Harness, snapshot: Snapshot
         assert process.stderr == snapshot(name="every command")
 
 
+@pytest.mark.slow
 def test_on_macos_what_reads_finished_runs_works(mac: Harness, tmp_path: Path) -> None:
     run, launches = example()
     run = replace(run, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in run.plan.groups})

@@ -151,6 +151,7 @@ def read_machines(merged: Merged) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 def test_whether_machines_agree_is_said(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     one, two = run("m-1"), run("m-2")
     texts = {}

@@ -40,6 +40,7 @@ def scenario(bench):
 """
 
 
+@pytest.mark.slow
 def test_scenarios_beside_harness_s_own_are_sent_with_their_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from bench.simulation.correlated import Course, found_after, rates, shares
 from bench.simulation.nights import RULES, SOON, Kind, at_most, between, delays, false_alarms, nights, whole
 
 
+@pytest.mark.slow
 def test_nothing_is_suspected_where_nothing_changes():
     for kind in Kind:
         simulated = nights(kind, np.random.default_rng(3))

@@ -58,6 +58,7 @@ def test_what_is_written_is_read_again(cpus: set[int]) -> None:
     assert parse_cpus(format_cpu_list(cpus)) == cpus
 
 
+@pytest.mark.slow
 @given(st.recursive(st.text(st.characters()), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_escaped_json_is_the_same_document(value: object) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=1)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
@@ -78,6 +79,7 @@ HOSTS = {
 }
 
 
+@pytest.mark.slow
 def test_what_stands_in_for_environments_of_each_suite(snapshot: SnapshotAssertion) -> None:
     """The sign `=` marks a fallback that the suite also measures as itself."""
     fallbacks = {
@@ -145,6 +147,7 @@ hosts = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.sampled_from(REPLACED), hosts)
 def test_a_stand_in_runs_what_it_replaces_does_not_and_no_cell_that_runs_is_lost(suite: str, machine: GpuHost) -> None:
     cells, environments = selected(suite)

@@ -1,6 +1,7 @@
 import itertools
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,6 +44,7 @@ def test_orders_differ_from_round_to_round_and_from_group_to_group() -> None:
     assert order(1, "g", 1, CELLS) != order(1, "h", 1, CELLS)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(2, 9))
 def test_in_a_square_of_turns_each_has_each_place_and_follows_each_other_equally_often(seed: int, members: int) -> None:
     count = members * (1 + members % 2)

@@ -100,6 +100,7 @@ def test_what_cannot_be_selected_is_told_with_what_can(snapshot: SnapshotAsserti
 VALUES = [str(i) for i in range(100)]
 
 
+@pytest.mark.slow
 def test_a_run_has_so_many_cells_and_no_more() -> None:
     large = scenario("large", axes={"one": [str(i) for i in range(1000)], "other": VALUES}, default={})
     catalog = replace(CATALOG, scenarios={"large": large})

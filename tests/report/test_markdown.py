@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -95,6 +96,7 @@ def test_many_tables_that_have_no_room_are_named_as_far_as_twenty():
     assert re.search(r"T\d+ \(400 rows\) and \d+ more\.", files.report)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.one_of(

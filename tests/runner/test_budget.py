@@ -114,6 +114,7 @@ def test_a_budget_that_holds_one_claim_leaves_a_whole_one() -> None:
 SECONDS, NEEDS = st.sampled_from([0.5, 1.0, 2.3, 9.0]), st.sampled_from([2, 3, 4, 8, 30])
 
 
+@pytest.mark.slow
 @given(st.floats(5.0, 500.0), st.lists(st.tuples(SECONDS, NEEDS), min_size=1, max_size=4))
 def test_a_budget_is_kept_and_what_is_left_of_it_is_too_short_for_what_is_open(
     budget: float, groups: list[tuple[float, int]]

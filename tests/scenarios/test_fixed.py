@@ -34,6 +34,7 @@ def test_the_same_model_gives_the_same_outputs_whatever_it_was_trained_to():
     assert all(type(value) is float for value in first)
 
 
+@pytest.mark.slow
 def test_rows_differ_and_no_output_is_saturated():
     for length in (140, 14000):
         outputs = fixed_outputs(Model(30), (32, length, 30), "float64")

@@ -130,6 +130,7 @@ STATEMENTS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(STATEMENTS, min_size=1, max_size=4), st.data())
 def test_a_mark_above_any_statement_keeps_every_other_line_and_what_it_says(statements, data):
     """The script's statements stand in the same lines with a mark as without, and no mark changes nothing."""

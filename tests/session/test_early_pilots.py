@@ -83,6 +83,7 @@ class Interrupting(session.Listener):
         raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("instant")
 def test_what_is_there_is_piloted_and_the_run_goes_on_from_that(options: dict[str, Any]) -> None:
     ears = Ears()

@@ -253,6 +253,7 @@ def test_where_nothing_runs_it_is_said_what_this_card_runs(plan: Plan, snapshot:
     plan(H100, environments=["new"], gpu=True).refuse_nothing()
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_what_stands_in_first_and_fails_where_nothing_runs(
     replacing: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -338,6 +338,7 @@ def use_gpu(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> UseGpu:
     return use
 
 
+@pytest.mark.slow
 def test_a_substitute_is_told_stored_reported_and_kept(
     options: Options, use_gpu: UseGpu, instant: InstantLaunches, snapshot: SnapshotAssertion
 ) -> None:
@@ -386,6 +387,7 @@ def test_the_driver_compiles_once_per_environment_before_any_scenario_runs(
     assert ears.sentences == snapshot
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("instant")
 def test_an_environment_whose_interpreter_is_missing_is_replaced_and_a_named_one_is_not(
     options: Options, use_gpu: UseGpu, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
@@ -415,6 +417,7 @@ def test_an_environment_whose_interpreter_is_missing_is_replaced_and_a_named_one
     assert [ears.sentences, errors] == snapshot
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("instant")
 def test_the_next_substitute_is_used_where_the_first_cannot_be_had(
     options: Options,
@@ -462,6 +465,7 @@ def _use_nightly(use_gpu: UseGpu, monkeypatch: pytest.MonkeyPatch, verify: Calla
     return nightly
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("instant")
 def test_the_gpu_code_of_a_nightly_wheel_is_read_before_it_is_launched_if_it_can_be(
     options: Options, use_gpu: UseGpu, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion

@@ -73,6 +73,7 @@ LAUNCHES = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(LAUNCHES, max_size=4))
 def test_what_was_stored_is_read_again_a_line_each(launches: list[Launch]) -> None:
     with tempfile.TemporaryDirectory() as results:

@@ -107,6 +107,7 @@ def test_what_is_measured_is_the_claims_cells_for_a_short_time_until_they_are_cl
     assert repro.request(Request(), every * 40, "").budget == MOST_ISSUES_BUDGET
 
 
+@pytest.mark.slow
 def test_claims_about_a_leak_have_a_control_of_growth() -> None:
     # of the catalogue's own: 40 % and more of what is claimed is enough to tell, so that no other claim has one
     planned = plan(repro.request(Request(backend="local"), load_library().select(["T#33009"]), ""))

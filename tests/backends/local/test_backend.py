@@ -36,6 +36,7 @@ from tests.fatbinaries import library
 from tests.lacking import ALL, lacking
 
 
+@pytest.mark.slow
 def test_whatever_a_worker_does_its_launch_gets_a_status(local, requirement, prepared):
     outcomes = check_behaviours(local, requirement, SOME_BEHAVIOURS)
     assert {outcome.image for outcome in outcomes} == {requirement.lock.sha256}

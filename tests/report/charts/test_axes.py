@@ -18,6 +18,7 @@ def estimate(log: float, half: float | None = None) -> Estimate:
     return Estimate(math.exp(log), 5, Interval(math.exp(max(-700.0, log - half)), math.exp(min(700.0, log + half))))
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(logs, st.none() | halves), min_size=1, max_size=6))
 def test_every_value_is_on_the_axis_and_every_bar_within_it(parts):
     estimates = [estimate(log, half) for log, half in parts]

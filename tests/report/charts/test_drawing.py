@@ -22,6 +22,7 @@ def render_without_charts() -> dict[str, bytes]:
     return texts
 
 
+@pytest.mark.slow
 def test_a_process_draws_one_chart_after_the_other_until_it_ends() -> None:
     drawer = Drawer()
     # Ctrl-C is not for it

@@ -2,6 +2,7 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import altair
+import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
@@ -24,6 +25,7 @@ def list_series(chart):
     return list(dict.fromkeys(value["series"] for value in values(chart, "line")))
 
 
+@pytest.mark.slow
 def test_the_specification_is_its_golden_file_and_vega_lite(is_golden_chart):
     chart = draw(spread=0.01)
     assert is_golden_chart(chart)

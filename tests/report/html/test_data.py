@@ -69,6 +69,7 @@ def test_launches_are_in_the_order_in_which_they_began() -> None:
     assert unreadable.started is None
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=40))
 def test_samples_have_the_digits_of_the_middle_one(rates: list[float]) -> None:
     (one,) = make_data(run([cell()]), [launch(cell(), rates)], []).cells
