@@ -171,7 +171,11 @@ def plant(root: Path, mutants: Sequence[Mutant]) -> None:
             start, end = (offsets[line - 1] + column for line, column in (mutant.start, mutant.end))
             # a mutated expression inside another is in both of its branches
             now = text[start:end].decode()
-            text = text[:start] + f"(({mutant.after}) if _on({number}) else ({now}))".encode() + text[end:]
+            text = (
+                text[:start]
+                + "".join(["((", mutant.after, f") if _on({number})", " else (", now, "))"]).encode()
+                + text[end:]
+            )
         tree = ast.parse((root / path).read_bytes())
         first = next(
             node for node in tree.body

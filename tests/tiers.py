@@ -1,8 +1,8 @@
 """Plugin of pytest: chooses the tests of a tier, counts the others, and checks that quick tests are quick.
 
     pytest                            the quick tests, and the README's main command in containers
-    pytest tests/cli/test_matrix.py   all tests of a file, except those of the campaign
-    pytest --tier all                 all tests, except those of the campaign
+    pytest tests/cli/test_matrix.py   all tests of a file, without the campaign
+    pytest --tier all                 all tests, without the campaign
     pytest --tier rest                all tests that `make test` leaves out
     pytest --tier campaign            tests that take hours: faults by the thousand, each scenario in each release
 

@@ -38,7 +38,7 @@ class MachineRun:
         return MachineRun(self._values, earlier._rounds + self._rounds, self._missing, self._off)
 
 
-class Machine:
+class SearchedMachine:
     """Measures candidates `c0`, `c1`, … with these seconds; `broken` have no result, `absent` cannot be made.
 
     `off` is half the width of the intervals, on the log scale. `packages` are the pins by environment.

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from harness.bisect.exchange import exchange, list_differences
 from harness.bisect.search import SearchEnd, narrow
-from tests.bisect.machine import Machine
+from tests.bisect.machine import SearchedMachine
 
 OLD = {"keras": "2.15.0", "numpy": "1.26.4", "tensorflow": "2.15.1"}
 NEW = {"keras": "3.0.5", "numpy": "1.26.4", "tensorflow": "2.16.1"}
@@ -12,7 +12,7 @@ NEW = {"keras": "3.0.5", "numpy": "1.26.4", "tensorflow": "2.16.1"}
 
 def confirmed(seconds, old=OLD, new=NEW, *, is_fix=False, **exchanged):
     """Return a machine and its search, whose answer is c0 .. c1. `exchanged` are seconds: `keras_3_0_5_in_c0`."""
-    machine = Machine(seconds)
+    machine = SearchedMachine(seconds)
     machine.packages = {"c0": old, "c1": new}
     search = machine.search(is_fix=is_fix)
     narrow(search, 1e9, machine)

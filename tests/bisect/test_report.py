@@ -12,7 +12,7 @@ from harness.bisect.request import BisectRequest
 from harness.bisect.search import EqualEndpointsError, ReversedEndpointsError, SearchEnd, narrow, scan
 from harness.model.scenario import OWN
 from harness.report import markdown, terminal
-from tests.bisect.machine import Machine
+from tests.bisect.machine import SearchedMachine
 
 REQUEST = BisectRequest(issue="T#7", scenario="step", axes={"call": "fit"}, command=["harness", "bisect", "T#7"])
 KERAS_2 = {"keras": "2.15.0", "numpy": "1.26.4", "tensorflow": "2.15.1"}
@@ -37,7 +37,7 @@ class Runs:
 
 
 def search_on(seconds, *, budget=1e9, first=None, dated=True, **changes):
-    machine = Machine(seconds)
+    machine = SearchedMachine(seconds)
     search = machine.search(**changes)
     if dated:
         search.candidates = [
@@ -71,7 +71,7 @@ def render(search, package="", runs=None, request=REQUEST, exchanges=()):
 
 
 def read_lines(search, package="", runs=None, request=REQUEST, exchanges=()):
-    """The lines of a report in a wide terminal, without tables."""
+    """Return the lines of a report in a wide terminal, without tables."""
     console = Console(width=400, file=StringIO())
     terminal.show(build_sections(request, search, runs or Runs(), package, exchanges), console)
     lines = [line.strip().removeprefix("- ") for line in console.file.getvalue().splitlines()]
@@ -108,13 +108,13 @@ def test_what_reports_say_of_ends_and_of_how_to_go_on(snapshot):
     assert spent.ended is SearchEnd.BUDGET
     reports = {
         "a fix": read_lines(search_on([3.0, 3.0, 1.0], is_fix=True)),
-        "equal ends": read_lines(fail_on(Machine([1.0, 1.0]), EqualEndpointsError)),
+        "equal ends": read_lines(fail_on(SearchedMachine([1.0, 1.0]), EqualEndpointsError)),
         "likely": read_lines(likely),
         "of a commit": read_lines(search_commits(), "mine", request=replace(REQUEST, issue="", repository=".")),
-        "reversed ends": read_lines(fail_on(Machine([2.0, 1.0]), ReversedEndpointsError)),
+        "reversed ends": read_lines(fail_on(SearchedMachine([2.0, 1.0]), ReversedEndpointsError)),
         "the budget ended": read_lines(spent, request=replace(REQUEST, budget=900.0)),
-        "unclear ends": read_lines(fail_on(Machine([1.0, 1.05], off=0.06), EqualEndpointsError, 200.0)),
-        "without ends": read_lines(Machine([1.0, 2.0]).search()),
+        "unclear ends": read_lines(fail_on(SearchedMachine([1.0, 1.05], off=0.06), EqualEndpointsError, 200.0)),
+        "without ends": read_lines(SearchedMachine([1.0, 2.0]).search()),
     }
     assert reports == snapshot
 

@@ -12,7 +12,7 @@ from harness.catalog.project import Project
 from harness.model.errors import CannotRunHereError
 from harness.session import Listener
 from harness.store.signature import sign
-from tests.bisect.machine import Machine
+from tests.bisect.machine import SearchedMachine
 from tests.refusal import read_refusal
 
 SCENARIO = """# /// script
@@ -112,7 +112,7 @@ def test_a_search_is_taken_up_as_it_was_requested(tmp_path):
     assert json.loads((folder / "bisect.json").read_text())["scenario"] == "step"
 
 
-class Releases(Machine):
+class Releases(SearchedMachine):
     """Measures the releases of the catalog, of which those in `broken` have no result."""
 
     runs, launched, folder = (), 0, Path("search")

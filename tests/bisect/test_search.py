@@ -3,7 +3,7 @@ import pytest
 from harness.bisect.candidates import Candidate
 from harness.bisect.comparison import LOOKS
 from harness.bisect.search import EqualEndpointsError, SearchEnd, narrow, scan
-from tests.bisect.machine import Machine, MachineRun
+from tests.bisect.machine import MachineRun, SearchedMachine
 from tests.refusal import read_refusal
 
 
@@ -17,20 +17,20 @@ def search_on(machine, budget=1e9, *, first=None, **changes):
 
 def test_the_step_is_found_and_confirmed_side_by_side():
     for place in (0, 7, 18):
-        machine = Machine([1.0] * (place + 1) + [2.0] * (19 - place))
+        machine = SearchedMachine([1.0] * (place + 1) + [2.0] * (19 - place))
         search = search_on(machine)
         assert (search.ended, search.found) == (SearchEnd.CONFIRMED, (place, place + 1))
         assert machine.asked[0] == ("ends", ["c0", "c19"], 3)
         assert machine.asked[-1][:2] == ("pair", [f"c{place}", f"c{place + 1}"])
         # as bisection where a round is clear: some five probes of one round
         assert 3 <= sum(kind == "probe" for kind, *_ in machine.asked) <= 7
-    search = search_on(Machine([9.0, 9.0, 9.0, 1.0, 1.0]), is_fix=True)
+    search = search_on(SearchedMachine([9.0, 9.0, 9.0, 1.0, 1.0]), is_fix=True)
     assert (search.ended, search.found) == (SearchEnd.CONFIRMED, (2, 3))
 
 
 def test_what_cannot_be_made_or_measured_is_skipped_with_its_reason():
     for absent in ([3], [2, 3, 4]):
-        machine = Machine([1.0] * 4 + [2.0] * 4, absent=absent, broken=[5])
+        machine = SearchedMachine([1.0] * 4 + [2.0] * 4, absent=absent, broken=[5])
         search = search_on(machine)
         reasons = {5: "it fails"} if 5 in search.unknown else {}
         assert search.unknown == dict.fromkeys(absent, "it was yanked") | reasons
@@ -39,14 +39,14 @@ def test_what_cannot_be_made_or_measured_is_skipped_with_its_reason():
         assert first <= 3 < last
         assert search.ended is SearchEnd.CONFIRMED
     # one of the likeliest pair
-    machine = Machine([1.0, 1.0, 1.0, 9.0], absent=[2])
+    machine = SearchedMachine([1.0, 1.0, 1.0, 9.0], absent=[2])
     search = search_on(machine)
     assert (search.ended, search.found) == (SearchEnd.CONFIRMED, (1, 3))
     assert all("c2" not in texts for _, texts, _ in machine.asked)
 
 
 def test_what_is_known_to_be_unknown_is_never_made():
-    machine = Machine([1.0, 1.0, 1.0, 2.0, 2.0])
+    machine = SearchedMachine([1.0, 1.0, 1.0, 2.0, 2.0])
     search = machine.search()
     search.candidates = [Candidate(f"c{place}", unknown="yanked" if place == 2 else "") for place in range(5)]
     narrow(search, 1e9, machine)
@@ -57,13 +57,13 @@ def test_what_is_known_to_be_unknown_is_never_made():
 
 def test_ends_that_leave_nothing_to_search_are_errors(snapshot):
     cases = {
-        "equal, but the scan saw what lies between": (Machine([1.0, 1.0, 5.0, 1.0]), {"first": scan}),
-        "within half a margin": (Machine([1.0, 1.015], off=0.005), {}),
-        "reversed": (Machine([2.0, 1.5, 1.0]), {}),
-        "reversed, for a fix": (Machine([1.0, 1.5, 2.0]), {"is_fix": True}),
-        "the last is absent": (Machine([1.0, 1.0, 2.0, 2.0], absent=[3]), {}),
-        "the first is broken": (Machine([1.0, 1.0, 2.0, 2.0], broken=[0]), {}),
-        "no release has a result": (Machine([1.0, 1.0, 2.0], broken=[0, 1, 2]), {"first": scan}),
+        "equal, but the scan saw what lies between": (SearchedMachine([1.0, 1.0, 5.0, 1.0]), {"first": scan}),
+        "within half a margin": (SearchedMachine([1.0, 1.015], off=0.005), {}),
+        "reversed": (SearchedMachine([2.0, 1.5, 1.0]), {}),
+        "reversed, for a fix": (SearchedMachine([1.0, 1.5, 2.0]), {"is_fix": True}),
+        "the last is absent": (SearchedMachine([1.0, 1.0, 2.0, 2.0], absent=[3]), {}),
+        "the first is broken": (SearchedMachine([1.0, 1.0, 2.0, 2.0], broken=[0]), {}),
+        "no release has a result": (SearchedMachine([1.0, 1.0, 2.0], broken=[0, 1, 2]), {"first": scan}),
     }
     errors = {
         name: read_refusal(lambda machine=machine, options=options: search_on(machine, **options))
@@ -85,7 +85,7 @@ def test_ends_that_leave_nothing_to_search_are_errors(snapshot):
 def test_unclear_ends_get_more_rounds_within_half_of_the_budget_and_are_not_said_to_be_alike(snapshot):
     errors = {}
     for budget, looks in ((1.0, [3]), (450.0, [3, 2]), (1e9, [3, 2, 3, 5, 8, 13])):
-        machine = Machine([1.0, 1.05], off=0.06)
+        machine = SearchedMachine([1.0, 1.05], off=0.06)
         with pytest.raises(EqualEndpointsError) as raised:
             search_on(machine, budget)
         assert [rounds for _, _, rounds in machine.asked] == looks
@@ -96,7 +96,7 @@ def test_unclear_ends_get_more_rounds_within_half_of_the_budget_and_are_not_said
     assert errors[1e9] == snapshot
 
 
-class Vague(Machine):
+class Vague(SearchedMachine):
     """A machine that measures the ends exactly, and all other pairs with wide intervals."""
 
     def measure(self, kind, texts, rounds, *, with_control=False):
@@ -115,7 +115,7 @@ def test_a_pair_that_is_not_confirmed_side_by_side_is_found_and_no_more():
 
 
 def test_of_releases_that_are_not_monotone_the_part_with_the_largest_change_is_searched():
-    machine = Machine([1.0, 1.1, 17.0, 1.2, 1.2, 1.2, 3.0, 3.0])
+    machine = SearchedMachine([1.0, 1.1, 17.0, 1.2, 1.2, 1.2, 3.0, 3.0])
     search = search_on(machine, first=scan)
     assert (search.low, search.high) == (0, 2)
     assert (search.ended, search.found) == (SearchEnd.CONFIRMED, (1, 2))
@@ -124,14 +124,14 @@ def test_of_releases_that_are_not_monotone_the_part_with_the_largest_change_is_s
 
 
 def test_a_scan_of_a_large_step_leaves_little_to_probe():
-    machine = Machine([1.0] * 6 + [4.0] * 6)
+    machine = SearchedMachine([1.0] * 6 + [4.0] * 6)
     assert search_on(machine, first=scan).found == (5, 6)
     assert not any(kind == "probe" for kind, *_ in machine.asked)
 
 
 def test_a_budget_ends_the_search_with_what_is_likely_until_then():
     for budget in (95.0, 130.0):
-        machine = Machine([1.0] * 100 + [2.0] * 100)
+        machine = SearchedMachine([1.0] * 100 + [2.0] * 100)
         search = search_on(machine, budget)
         assert search.ended is SearchEnd.BUDGET
         assert machine.spent <= budget
@@ -139,7 +139,7 @@ def test_a_budget_ends_the_search_with_what_is_likely_until_then():
 
 
 def test_on_a_parallel_machine_both_possible_next_candidates_are_built_ahead():
-    machine = Machine([1.0] * 20 + [2.0] * 20)
+    machine = SearchedMachine([1.0] * 20 + [2.0] * 20)
     machine.is_parallel, ahead = True, []
     machine.build_ahead = ahead.extend
     search_on(machine)

@@ -9,7 +9,7 @@ from tests.packageindex import serving
 
 @pytest.fixture(scope="session")
 def interpreters(tmp_path_factory):
-    """A cache of uv's that has what uv asked the interpreters, which takes longer than all else that it does here."""
+    """Return a cache in which uv has already queried the interpreters, which is slow."""
     folder = tmp_path_factory.mktemp("uv")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("UV_NO_CACHE", raising=False)
@@ -20,7 +20,7 @@ def interpreters(tmp_path_factory):
 
 @pytest.fixture
 def package_index(tmp_path, interpreters, monkeypatch):
-    """An index of the test's own, which uv asks in place of any other."""
+    """Return the package index of the test, which uv uses instead of any other."""
     folder = tmp_path / "index"
     folder.mkdir()
     shutil.copytree(interpreters, tmp_path / "uv")

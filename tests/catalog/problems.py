@@ -1,4 +1,4 @@
-"""What is said of a scenario's header."""
+"""The problems that are found in a scenario's header."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from harness.model.errors import FileError
 
 
 def read_problems(header: str, old: str, new: str) -> list[str]:
-    """Return what is said of a header after a change, each with the text of the line that it names."""
+    """Return the problems of a header after a change, each with the text of its line."""
     assert old in header
     text = header.replace(old, new, 1)
     with pytest.raises(FileError) as caught:
@@ -23,5 +23,5 @@ def read_problems(header: str, old: str, new: str) -> list[str]:
 
 
 def read_changes(header: str, changes: list[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return what is said of a header after each of these changes."""
+    """Return the problems of a header after each of these changes."""
     return {f"{old} → {new}".replace("\n", " / "): read_problems(header, old, new) for old, new in changes}

@@ -30,7 +30,7 @@ print(TEXT, round(last), count > 0)
 '''
 
 
-class Bench:
+class SkeletonBench:
     """Does as the kit's, three times."""
 
     def __init__(self) -> None:
@@ -50,11 +50,11 @@ class Bench:
         self.steps += 1
 
 
-def run(text: str) -> Bench:
+def run(text: str) -> SkeletonBench:
     """Run a scenario's function, without the kit."""
     names: dict[str, Any] = {"main": None, "__name__": "scenario_mine"}
     exec(compile(text.replace("from kit import main\n", ""), "mine.py", "exec", dont_inherit=True), names)
-    bench = Bench()
+    bench = SkeletonBench()
     names["scenario"](bench)
     return bench
 

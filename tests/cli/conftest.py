@@ -164,7 +164,7 @@ class Harness:
         )
 
     def call(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-        """Run the command in this process, which takes a tenth of the time."""
+        """Run the command in this process, which is ten times as fast."""
         output, errors = (TextIOWrapper(BytesIO(), "utf-8", newline="\n") for _ in range(2))
         code = 0
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(output), redirect_stderr(errors):

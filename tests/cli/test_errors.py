@@ -177,7 +177,7 @@ COMMANDS = {
 
 @pytest.fixture
 def project(harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Harness:
-    """A project with a suite, a scenario of one's own, plain scripts, a broken scenario, and runs."""
+    """Return a project with a suite, a user's scenario, plain scripts, a broken scenario, and runs."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     harness.environ |= {**NOWHERE, "REGISTRY": "", "GIT_CEILING_DIRECTORIES": "/"}
     texts = {

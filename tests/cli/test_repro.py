@@ -12,7 +12,7 @@ OPTIONS = (*SHORT, "--no-nightly")
 
 @pytest.fixture
 def claims(harness: Harness) -> Harness:
-    """A project with claims of two issues."""
+    """Return a project with claims of two issues."""
     (harness.root / "scenarios" / "upstream").mkdir()
     (harness.root / "scenarios" / "upstream" / "sums.py").write_text(CLAIMS)
     return harness

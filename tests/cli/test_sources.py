@@ -34,7 +34,7 @@ PLAN = ("-s", "own", "--backend", "local", "--dry-run")
 
 @pytest.fixture
 def repository(harness: Harness, write_scenario: Callable[[str, str], Path]) -> SourceRepository:
-    """The repository `mine`, with one commit."""
+    """Return the repository `mine`, with one commit."""
     write_scenario("own", SCENARIO)
     repository = SourceRepository(harness.root / "mine")
     repository.commit("CALLS = 1\n")

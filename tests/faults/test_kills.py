@@ -378,7 +378,7 @@ def test_a_build_of_an_image_that_is_killed_ends_its_builder_and_is_done_again(
 def imitated_engine(path: Path, image: Path) -> Iterator[str]:
     """Yield the address of an imitation of Docker Engine, which has an image if the file `image` exists."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class PackageHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             status, answer = 200, '{"ApiVersion": "1.44", "Driver": "overlay2"}'
             if "/images/json?" in self.path:
@@ -397,7 +397,7 @@ def imitated_engine(path: Path, image: Path) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingUnixStreamServer(str(path), Handler) as server:
+    with ThreadingUnixStreamServer(str(path), PackageHandler) as server:
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()

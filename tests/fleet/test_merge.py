@@ -66,7 +66,7 @@ def render_text(result: Merged) -> str:
 
 @pytest.fixture(autouse=True)
 def _reports(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports take seconds, and are tested elsewhere."""
+    """Write no reports, which take seconds and have other tests."""
     monkeypatch.setattr("harness.fleet.merge.report", lambda *_: Written([], []))
 
 

@@ -102,7 +102,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
 def process(
     nodes: Nodes, harness: Harness, write_scenario: Callable[[str, str], Path]
 ) -> Iterator["subprocess.Popen[str]"]:
-    """A run of three groups of one cell in two environments, in three rounds, that has come to its first round."""
+    """Return a run of three groups of one cell in two environments, in its first round of three."""
     write_scenario("sleeper", SLEEPER)
     # another cache than the nodes': each machine has its own
     harness.environ |= {"RAY_ADDRESS": nodes.address}

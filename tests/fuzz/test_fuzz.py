@@ -1,8 +1,7 @@
 """Whatever a file holds, reading it ends in a sentence: no other exception, and in a campaign no input over a second.
 
-`HARNESS_FUZZ=50` tries 50 times the inputs below, where a tenth of them is tried otherwise, and `HARNESS_FUZZ_SEED`
-draws others. An input that broke something is written to the test's folder; it belongs into corpus/TARGET/, whose files
-are tried first.
+`HARNESS_FUZZ` is a factor for the number of inputs below (0.1 by default), and `HARNESS_FUZZ_SEED` draws others. An
+input that broke something is written to the test's folder. Move it to corpus/TARGET/, whose files are tried first.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""What decides on a change, how both sides of it are made again, and what their run says."""
+"""Confirmation of a change: both sides are measured again, and their run decides."""
 
 import math
 from dataclasses import replace

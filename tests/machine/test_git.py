@@ -163,9 +163,9 @@ def test_git_asks_nothing_and_answers_in_english(tmp_path, monkeypatch):
 
 @contextlib.contextmanager
 def serving(answer: Callable[[http.server.BaseHTTPRequestHandler], None]) -> Iterator[str]:
-    """A server that answers each question so, without a text. The address is its host and port."""
+    """Start a server that answers each request with this status, without a text. The address is its host and port."""
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class StatusHandler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             answer(self)
             self.send_header("Content-Length", "0")
@@ -174,7 +174,7 @@ def serving(answer: Callable[[http.server.BaseHTTPRequestHandler], None]) -> Ite
         def log_message(self, *_: object) -> None:
             pass
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), StatusHandler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield f"127.0.0.1:{server.server_port}"

@@ -5,7 +5,7 @@ import pytest
 from harness.machine import niceness
 
 
-class Kernel:
+class NiceKernel:
     """What the kernel has of this thread: its nice value, and the lowest that it allows."""
 
     nice, lowest = 0, niceness.LOWEST
@@ -18,7 +18,7 @@ class Kernel:
 
 @pytest.fixture
 def kernel(tmp_path, monkeypatch):
-    kernel = Kernel()
+    kernel = NiceKernel()
     monkeypatch.setattr(os, "getpriority", lambda *_: kernel.nice)
     monkeypatch.setattr(os, "setpriority", kernel.setpriority)
     monkeypatch.setattr(niceness, "_AUTOGROUP_FILE", tmp_path / "autogroup")

@@ -1,4 +1,4 @@
-"""Golden files that are not Markdown, beside those of `golden`."""
+"""Fixtures for golden files in HTML and JSON."""
 
 import json
 from collections.abc import Callable
@@ -33,6 +33,6 @@ def golden_html(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 
 @pytest.fixture
 def is_golden_chart(snapshot: SnapshotAssertion) -> Callable[[Picture], bool]:
-    """Return whether a chart's specification is that of the golden file of the test."""
+    """Return whether a chart's specification equals the golden file of the test."""
     golden = snapshot.use_extension(Json)
     return lambda chart: json.dumps(round_numbers(chart.specification), indent=1, ensure_ascii=False) + "\n" == golden

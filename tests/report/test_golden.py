@@ -39,12 +39,12 @@ SECONDS = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
 
 
 def unavailable_and_disturbed() -> Stored:
-    """A cell ran out of memory, an environment cannot be had, and a round was repeated."""
+    # A cell ran out of memory, an environment cannot be had, and a round was repeated
     return example()
 
 
 def claims() -> Stored:
-    """A claim that is confirmed and fixed in a later release, and one about memory."""
+    # A claim that is confirmed and fixed in a later release, and one about memory
     seconds = {
         cell(environment, mode=mode): seconds * (1 if mode == "graph" else factor)
         for (environment, factor), seconds in zip((("tf2.0", 3.0), ("tf2.1", 1.0)), (0.01, 0.011), strict=True)
@@ -58,18 +58,18 @@ def claims() -> Stored:
 
 
 def sweep() -> Stored:
-    """Curves that cross, in two environments."""
+    # Curves that cross, in two environments
     return swept.swept_run(swept.seconds(swept.CROSSING, ("tf1.14", "tf2.0")), spread=0.01)
 
 
 def quantities() -> Stored:
-    """Other quantities than the time of a step; single steps for percentiles are lacking."""
+    # Other quantities than the time of a step; single steps for percentiles are lacking
     names = ("first call", "peak memory", "memory growth", "traces", "p99")
     return quantified.quantified_run(*names), quantified.quantified()
 
 
 def uneven_launches() -> Stored:
-    """A step that changes, uneven samples, an outlier, and steps that were not counted."""
+    # A step that changes, uneven samples, an outlier, and steps that were not counted
     graph, eager, newer = cell(), cell(mode="eager"), cell("tf2.0")
     steady = [launch(eager, seconds, number) for number, seconds in enumerate([0.01] * 5 + [0.02], 1)]
     uneven = [
@@ -80,14 +80,14 @@ def uneven_launches() -> Stored:
 
 
 def interleaved() -> Stored:
-    """Launches that took turns, of which one is slower by itself, and used the core between its turns."""
+    # Launches that took turns, of which one is slower by itself, and used the core between its turns
     between = {"between_seconds": 10.0, "between_cpu_seconds": 0.4}
     launches = in_turns(SECONDS, within=0.01, alone={cell("tf2.0"): 1.1}, resources=between)
     return run(SECONDS, controlled=True, asked={"interleave": Interleave.TURNS}), launches
 
 
 def on_a_gpu() -> Stored:
-    """A GPU that stands still most of the time, with locked clocks and a release that stands in for another."""
+    # A GPU that stands still most of the time, with locked clocks and a release that stands in for another
     old, new = (cell(environment, device=Device.GPU) for environment in ("tf1.14", "tf2.0"))
     card = {"name": "NVIDIA A100", "power_limit_watts": 250.0, "power_limit_default_watts": 400.0}
     profiled = {"profiled_steps": 10.0, "profiled_seconds": 1.0, "profiled_plain_seconds": 1.0}
@@ -112,12 +112,12 @@ def on_a_gpu() -> Stored:
 
 
 def observations() -> Stored:
-    """A scenario that observes and times nothing, in which one statement of its source does not stand."""
+    # A scenario that observes and times nothing, in which one statement of its source does not stand
     return observed()
 
 
 def continued() -> Stored:
-    """A run that was looked at, continued, and ended by its precision, by older rules."""
+    # A run that was looked at, continued, and ended by its precision, by older rules
     planned = run(SECONDS, asked={"precision": 0.02, "rounds": 100}, rules=5)
     stops = {group.name: Stop(StopReason.PRECISION, 5) for group in planned.plan.groups}
     looks = [dict.fromkeys(stops, 2), dict.fromkeys(stops, 4)]
@@ -125,7 +125,7 @@ def continued() -> Stored:
 
 
 def unclear_and_unfinished() -> Stored:
-    """A budget ended one group, and left out the other; other processes disturbed every round."""
+    # A budget ended one group, and left out the other; other processes disturbed every round
     seconds = {**SECONDS, cell("tf2.0"): 0.0102}
     planned = run(
         [*seconds, *cells(calls=["predict"])], suite="quick", asked={"budget_seconds": 90.0, "budget_is_wish": True}
@@ -137,14 +137,14 @@ def unclear_and_unfinished() -> Stored:
 
 
 def nothing_compared() -> Stored:
-    """A single cell, whose scenario is the user's, with artifacts that were not kept."""
+    # A single cell, whose scenario is the user's, with artifacts that were not kept
     one = cell()
     planned = run([one], scripts={"step": 'print("a step")\n'})
     return planned, rounds({one: 0.01}, 3, not_kept=["a: not a regular file", "b: deeper than 8 folders"])
 
 
 def plain_script() -> Stored:
-    """A script whose output, memory and printed number are compared."""
+    # A script whose output, memory and printed number are compared
     sides = [Cell("mine", environment, Device.CPU, {}) for environment in ("tf1.14", "tf2.0")]
     member = (STEP, OWN, PEAK, f"{PRINTED}loss")
     compare = [Comparison(quantity, along="environment", of=quantity) for quantity in member]

@@ -23,7 +23,7 @@ def plan(budget: float, groups: int = 3) -> Plan:
     return replace(runs.plan(30, groups), claims=["T#1"], budget_seconds=budget, piloted=False)
 
 
-class Bench:
+class BudgetBench:
     """Does errands with launches of `seconds` each, by group; `needs` are the rounds that each is known after."""
 
     def __init__(self, planned: Plan, seconds: Mapping[str, float], needs: Mapping[str, int]) -> None:
@@ -67,7 +67,7 @@ ALIKE = {"step 0": 1.0, "step 1": 1.0, "step 2": 1.0}
 
 
 def test_each_group_has_the_fewest_rounds_of_a_verdict_before_any_has_more() -> None:
-    bench = Bench(plan(1000.0), ALIKE, {"step 0": 4, "step 1": 2, "step 2": 20})
+    bench = BudgetBench(plan(1000.0), ALIKE, {"step 0": 4, "step 1": 2, "step 2": 20})
     assert bench.run() == {"step 0": 4, "step 1": 2, "step 2": 30}
     # a look after round 2 ends the second; the others go to three, and then to their next look
     firsts = [("step 0", 2), ("step 0", 3), ("step 1", 2), ("step 2", 2), ("step 2", 3)]
@@ -77,13 +77,13 @@ def test_each_group_has_the_fewest_rounds_of_a_verdict_before_any_has_more() -> 
 
 def test_the_end_of_a_budget_leaves_whole_groups_and_the_rest_unbegun() -> None:
     # a round of a group takes 2 s; the guess of 4 s a launch is corrected by the first group
-    bench = Bench(plan(14.0), ALIKE, dict.fromkeys(ALIKE, 4))
+    bench = BudgetBench(plan(14.0), ALIKE, dict.fromkeys(ALIKE, 4))
     assert bench.run() == {"step 0": 4, "step 1": 3, "step 2": 0}
     assert sum(ledger.seconds() for ledger in bench.spending.ledgers.values()) <= 14.0
 
 
 def test_a_group_that_is_much_dearer_than_its_share_waits_for_the_others() -> None:
-    bench = Bench(plan(66.0), {**ALIKE, "step 0": 9.0}, dict.fromkeys(ALIKE, 3))
+    bench = BudgetBench(plan(66.0), {**ALIKE, "step 0": 9.0}, dict.fromkeys(ALIKE, 3))
     assert bench.run() == dict.fromkeys(ALIKE, 3)
     others = [("step 1", 2), ("step 1", 3), ("step 2", 2), ("step 2", 3)]
     assert bench.errands == [("step 0", 2), *others, ("step 0", 3)]
@@ -91,7 +91,7 @@ def test_a_group_that_is_much_dearer_than_its_share_waits_for_the_others() -> No
 
 def test_what_is_left_goes_to_the_group_whose_next_look_is_the_soonest() -> None:
     seconds = {"step 0": 1.0, "step 1": 4.0, "step 2": 1.0}
-    bench = Bench(plan(1000.0), seconds, {"step 0": 30, "step 1": 8, "step 2": 16})
+    bench = BudgetBench(plan(1000.0), seconds, {"step 0": 30, "step 1": 8, "step 2": 16})
     bench.run()
     # from eight rounds to sixteen: 16 s each; from sixteen to thirty: 28 s; from four to eight: 32 s
     assert bench.errands[-4:] == [("step 0", 16), ("step 2", 16), ("step 0", 30), ("step 1", 8)]
@@ -100,14 +100,14 @@ def test_what_is_left_goes_to_the_group_whose_next_look_is_the_soonest() -> None
 def test_a_group_goes_on_if_the_budget_holds_half_as_many_rounds_again() -> None:
     # a round takes 2 s. With five rounds, the intervals would be wider than at the look after four
     for budget, rounds in {8.0: 4, 10.0: 4, 12.0: 6, 15.0: 7, 16.0: 8}.items():
-        bench = Bench(plan(budget, groups=1), {"step 0": 1.0}, {"step 0": 8})
+        bench = BudgetBench(plan(budget, groups=1), {"step 0": 1.0}, {"step 0": 8})
         assert bench.run() == {"step 0": rounds}
 
 
 def test_a_budget_that_holds_one_claim_leaves_a_whole_one() -> None:
     # a round takes 32 s, and both are known after two: it does not end with one round of each
     for budget, rounds in {100.0: [2, 0], 140.0: [2, 2], 60.0: [0, 0]}.items():
-        bench = Bench(plan(budget, groups=2), {"step 0": 16.0, "step 1": 16.0}, {"step 0": 2, "step 1": 2})
+        bench = BudgetBench(plan(budget, groups=2), {"step 0": 16.0, "step 1": 16.0}, {"step 0": 2, "step 1": 2})
         assert [count if count > 1 else 0 for count in bench.run().values()] == rounds
 
 
@@ -121,7 +121,7 @@ def test_a_budget_is_kept_and_what_is_left_of_it_is_too_short_for_what_is_open(
 ) -> None:
     names = [f"step {number}" for number in range(len(groups))]
     seconds = {name: length for name, (length, _) in zip(names, groups, strict=True)}
-    bench = Bench(
+    bench = BudgetBench(
         plan(budget, groups=len(groups)), seconds, {name: need for name, (_, need) in zip(names, groups, strict=True)}
     )
     rounds = bench.run()

@@ -45,7 +45,7 @@ PAIRS = {
 
 
 @dataclass
-class Machine:
+class ScheduledMachine:
     """A run on a machine whose launches take `start` seconds, and so many times as long in some groups.
 
     A CPU quota allows them `quota` of a CPU.
@@ -124,20 +124,22 @@ def test_how_a_budget_is_spent_on_each_machine(snapshot: SnapshotAssertion) -> N
         budgets = [(120.0, True), (600.0, True), (30.0, False), (60.0, False), (120.0, False), (240.0, False)]
         runs_by_machine[case] = {
             f"{budget:.0f} s{' of a suite' if is_wish else ''}": str(
-                Machine(MACHINES[machine], dear).run(plan(budget, is_wish=is_wish, rounds=6))
+                ScheduledMachine(MACHINES[machine], dear).run(plan(budget, is_wish=is_wish, rounds=6))
             )
             for budget, is_wish in budgets
         }
     assert runs_by_machine == snapshot
 
 
-GIVEN_MACHINES = st.builds(Machine, st.floats(0.5, 15.0), st.sampled_from([ALIKE, ONE_DEAR, {"0": 4.0, "1": 2.0}]))
+GIVEN_MACHINES = st.builds(
+    ScheduledMachine, st.floats(0.5, 15.0), st.sampled_from([ALIKE, ONE_DEAR, {"0": 4.0, "1": 2.0}])
+)
 
 
 @given(GIVEN_MACHINES, st.floats(60.0, 300.0))
 @settings(max_examples=12)
 def test_a_suite_has_the_rounds_of_a_verdict_on_every_machine_in_the_time_that_was_announced(
-    machine: Machine, budget: float
+    machine: ScheduledMachine, budget: float
 ) -> None:
     finished = machine.run(plan(budget, is_wish=True))
     assert min(finished.rounds) >= 3
@@ -150,7 +152,7 @@ def test_a_suite_has_the_rounds_of_a_verdict_on_every_machine_in_the_time_that_w
 
 
 def test_a_suites_budget_is_for_whole_cpus_and_a_typed_one_for_what_a_quota_leaves_of_them() -> None:
-    entire, half = Machine(1.0), Machine(1.0, quota=0.5)
+    entire, half = ScheduledMachine(1.0), ScheduledMachine(1.0, quota=0.5)
     finished = entire.run(plan(170.0, is_wish=True))
     assert 3 < min(finished.rounds) < finished.plan.rounds
     assert half.run(plan(170.0, is_wish=True)).rounds == finished.rounds
@@ -158,7 +160,7 @@ def test_a_suites_budget_is_for_whole_cpus_and_a_typed_one_for_what_a_quota_leav
 
 
 def test_with_a_precision_the_time_until_the_first_look_at_verdicts_is_announced() -> None:
-    machine, silent = Machine(MACHINES["slow"]), Silent()
+    machine, silent = ScheduledMachine(MACHINES["slow"]), Silent()
     planned, backstage = replace(plan(None, is_wish=False, rounds=100), precision=0.02), machine.backstage()
 
     def clear_after_three(launches: Sequence[Launch]) -> dict[str, float]:
@@ -173,13 +175,13 @@ def test_with_a_precision_the_time_until_the_first_look_at_verdicts_is_announced
 def test_a_budget_that_ended_long_ago_is_no_error() -> None:
     planned = replace(plan(10.0, is_wish=False), rounds=1)
     for status in (Status.OK, Status.FAILED):
-        backstage = Backstage(lambda _, job, status=status: Outcome(status), cost=Machine(20.0).cost)
+        backstage = Backstage(lambda _, job, status=status: Outcome(status), cost=ScheduledMachine(20.0).cost)
         launches = staged(Shelf(), backstage, planned, Silent(), pairs=PAIRS).run([])
         limit_to_budget(planned, launches, PAIRS)
 
 
 def test_a_wish_that_does_not_hold_them_is_exceeded_and_groups_are_finished_one_at_a_time() -> None:
-    finished = Machine(MACHINES["slow"], ONE_DEAR).run(plan(120.0, is_wish=True))
+    finished = ScheduledMachine(MACHINES["slow"], ONE_DEAR).run(plan(120.0, is_wish=True))
     # the first round tells what a round of each costs; the first group has the control, so the third is the cheapest
     assert finished.order[3:] == [("2", 2), ("2", 3), ("0", 2), ("0", 3), ("1", 2), ("1", 3)]
     assert finished.rounds == [3, 3, 3]
@@ -187,7 +189,9 @@ def test_a_wish_that_does_not_hold_them_is_exceeded_and_groups_are_finished_one_
 
 @given(GIVEN_MACHINES, st.floats(20.0, 700.0))
 @settings(max_examples=12)
-def test_a_budget_that_was_passed_is_kept_or_the_one_that_is_needed_is_told(machine: Machine, budget: float) -> None:
+def test_a_budget_that_was_passed_is_kept_or_the_one_that_is_needed_is_told(
+    machine: ScheduledMachine, budget: float
+) -> None:
     finished = machine.run(plan(budget, is_wish=False))
     first, *_ = finished.listener.estimates
     if finished.seconds > 1.1 * budget:  # one round of one pair, since a run without a result is worth nothing
@@ -200,7 +204,7 @@ def test_a_budget_that_was_passed_is_kept_or_the_one_that_is_needed_is_told(mach
 
 
 def test_the_budget_that_is_needed_is_enough() -> None:
-    machine = Machine(MACHINES["slow"])
+    machine = ScheduledMachine(MACHINES["slow"])
     short = machine.run(plan(60.0, is_wish=False))
     needed = short.listener.estimates[0].needed
     assert needed
@@ -209,7 +213,7 @@ def test_the_budget_that_is_needed_is_enough() -> None:
 
 def test_of_a_group_that_the_budget_does_not_hold_the_first_comparisons_are_measured() -> None:
     # three rounds of the first group's five launches are 58 s, and of two launches 23 s
-    finished = Machine(MACHINES["slow"]).run(plan(90.0, is_wish=False))
+    finished = ScheduledMachine(MACHINES["slow"]).run(plan(90.0, is_wish=False))
     first, second, _ = finished.plan.groups
     measured = {launch.cell for launch in finished.launches if launch.round}
     assert measured == {*first.cells, *second.cells[:2]}
@@ -221,7 +225,10 @@ def test_of_a_group_that_the_budget_does_not_hold_the_first_comparisons_are_meas
 
 def test_a_budget_that_was_passed_is_spent_in_the_order_of_the_header_whatever_groups_cost() -> None:
     # a launch of the first group is 9.2 s, and of the others 2.3 s
-    slow, very_slow = Machine(MACHINES["slow"], {"0": 4.0}), Machine(MACHINES["very slow"], {"0": 4.0, "1": 2.0})
+    slow, very_slow = (
+        ScheduledMachine(MACHINES["slow"], {"0": 4.0}),
+        ScheduledMachine(MACHINES["very slow"], {"0": 4.0, "1": 2.0}),
+    )
     for machine, budget, *counts in [
         (slow, 120.0, 2, 0, 0),
         (slow, 180.0, 4, 0, 0),
@@ -237,7 +244,7 @@ def test_a_budget_that_was_passed_is_spent_in_the_order_of_the_header_whatever_g
 
 
 def test_an_interrupted_run_goes_on_as_if_it_had_not_been() -> None:
-    machine = Machine(MACHINES["slow"], ONE_DEAR)
+    machine = ScheduledMachine(MACHINES["slow"], ONE_DEAR)
     for is_wish in (True, False):
         planned = plan(300.0, is_wish=is_wish)
         uninterrupted = machine.run(planned)
@@ -252,7 +259,7 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been() -> None:
 
 
 def test_without_a_budget_round_r_of_every_group_comes_before_the_next_of_any() -> None:
-    finished = Machine(MACHINES["very slow"], ONE_DEAR).run(plan(None, is_wish=False, rounds=4))
+    finished = ScheduledMachine(MACHINES["very slow"], ONE_DEAR).run(plan(None, is_wish=False, rounds=4))
     assert [number for _, number in finished.order] == [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]
     assert finished.listener.estimates[-1].rounds == 4
 

@@ -8,7 +8,7 @@ from kit.fetching import SMALL, fetch, fetch_one
 FULL = "/job:localhost/replica:0/task:0/device:"
 
 
-class Tensor:
+class FetchedTensor:
     """A tensor that notes what of it was copied to the host."""
 
     def __init__(self, shape, device, backing=None, place=None, log=None):
@@ -20,7 +20,7 @@ class Tensor:
             self.backing_device = FULL + backing
 
     def __getitem__(self, place):
-        return Tensor((), "GPU:0", place=place, log=self.log)
+        return FetchedTensor((), "GPU:0", place=place, log=self.log)
 
     def numpy(self):
         self.log.append("all" if self._place is None else self._place)
@@ -34,14 +34,14 @@ class Holder:
 
 
 ON_GPU = [
-    (Tensor((1000, 1000), "GPU:0", backing="GPU:0"), (0, 0)),
-    (Tensor((SMALL + 1,), "GPU:0"), (0,)),  # of a release that does not tell the memory
-    (Tensor((256, SMALL // 256), "GPU:0", backing="GPU:0"), "all"),
-    (Tensor((), "GPU:0", backing="GPU:0"), "all"),
-    (Tensor((1,), "GPU:0", backing="GPU:0"), "all"),
-    (Tensor((0, 3), "GPU:0", backing="GPU:0"), "all"),
-    (Tensor((1000, 1000), "GPU:0", backing="CPU:0"), "all"),  # whole numbers are in the host's memory
-    (Tensor((1000, 1000), "CPU:0"), "all"),
+    (FetchedTensor((1000, 1000), "GPU:0", backing="GPU:0"), (0, 0)),
+    (FetchedTensor((SMALL + 1,), "GPU:0"), (0,)),  # of a release that does not tell the memory
+    (FetchedTensor((256, SMALL // 256), "GPU:0", backing="GPU:0"), "all"),
+    (FetchedTensor((), "GPU:0", backing="GPU:0"), "all"),
+    (FetchedTensor((1,), "GPU:0", backing="GPU:0"), "all"),
+    (FetchedTensor((0, 3), "GPU:0", backing="GPU:0"), "all"),
+    (FetchedTensor((1000, 1000), "GPU:0", backing="CPU:0"), "all"),  # whole numbers are in the host's memory
+    (FetchedTensor((1000, 1000), "CPU:0"), "all"),
 ]
 
 
@@ -57,7 +57,7 @@ def test_of_much_in_a_gpus_memory_one_element_is_waited_for():
 
 
 def test_every_tensor_is_waited_for():
-    first, second = Tensor((300, 300), "GPU:0"), Tensor((SMALL * 2,), "GPU:1")
+    first, second = FetchedTensor((300, 300), "GPU:0"), FetchedTensor((SMALL * 2,), "GPU:1")
     fetch_one({"a": [first], "b": second})
     assert (first.log, second.log) == ([(0, 0)], [(0,)])
 

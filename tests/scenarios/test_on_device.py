@@ -18,7 +18,7 @@ TF = Thing(__version__="2.15.0")
 MS = 10**9  # in picoseconds
 
 
-class Clock:
+class DeviceClock:
     """Stands for `perf_counter`: time passes when a step is called, which takes these seconds."""
 
     def __init__(self, seconds):
@@ -41,7 +41,7 @@ def stage(monkeypatch):
     """
 
     def look(seconds=0.1, data=b"", *, steps=1, step=None, slower=1.0):
-        clock = Clock(seconds)
+        clock = DeviceClock(seconds)
         monkeypatch.setattr(on_device, "perf_counter", clock)
         profiled = []
 

@@ -46,7 +46,7 @@ def graph_mode(*devices, placed=None):
     """A TensorFlow in graph mode with these devices; `placed`: the device of each operation by name."""
     fetched = []
 
-    class Session:
+    class PlacedSession:
         def __init__(self, graph=None, config=None):
             self.graph = graph
 
@@ -78,7 +78,7 @@ def graph_mode(*devices, placed=None):
         fetched=fetched,
         compat=Thing(
             v1=Thing(
-                Session=Session,
+                Session=PlacedSession,
                 placeholder=lambda *_: Placeholder(),
                 ConfigProto=lambda **_: None,
                 RunOptions=lambda **_: None,

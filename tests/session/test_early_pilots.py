@@ -55,7 +55,7 @@ def making(in_project: None, monkeypatch: pytest.MonkeyPatch) -> Making:
     return Making(monkeypatch)
 
 
-class Ears(session.Listener):
+class PilotListener(session.Listener):
     """Keeps the steps of environments, and interrupts at one whose words begin so; keeps the launches of the run."""
 
     def __init__(self, interrupt_at: str = "nothing") -> None:
@@ -86,7 +86,7 @@ class Interrupting(session.Listener):
 @pytest.mark.slow
 @pytest.mark.usefixtures("instant")
 def test_what_is_there_is_piloted_and_the_run_goes_on_from_that(options: dict[str, Any]) -> None:
-    ears = Ears()
+    ears = PilotListener()
     planned = session.plan(session.Request(**options))
     completed = session.run(planned, ears)
     launches = session.read(completed.folder).launches
@@ -116,7 +116,7 @@ def test_its_steps_are_those_of_the_environment(options: dict[str, Any], instant
     failure = Outcome(Status.FAILED, error="ValueError: a | pipe")
     instant.answer = lambda job: failure if job.cell.axes["way"] == "raises" else answer(job)
     options["axes"]["way"] = ["fine", "raises"]
-    ears = Ears()
+    ears = PilotListener()
     session.run(session.plan(session.Request(**options)), ears)
     lines = [str(step) for step in ears.steps if "pilot" in step.words]
     assert "old: pilot: ways old fine fast" in lines
@@ -149,7 +149,7 @@ def test_artifacts_come_into_the_run_s_folder(options: dict[str, Any], harness: 
 @pytest.mark.usefixtures("instant")
 def test_a_run_that_is_interrupted_while_images_are_made_leaves_nothing(options: dict[str, Any]) -> None:
     with pytest.raises(KeyboardInterrupt):
-        session.run(session.plan(session.Request(**options)), Ears(interrupt_at="2 pilots"))
+        session.run(session.plan(session.Request(**options)), PilotListener(interrupt_at="2 pilots"))
     assert not any(Path("results").iterdir())
 
 

@@ -1,4 +1,4 @@
-"""A run by the API: what its listener hears, how it is interrupted and continued, and how two share a machine."""
+"""Runs by the API: events for the listener, interruption and continuation, and two runs on one machine."""
 
 import os
 import subprocess
@@ -71,7 +71,7 @@ def edit_run(folder: Path, **changes: Any) -> None:
 
 
 class Ears(session.Listener):
-    """Keeps what is said, and interrupts after so many launches."""
+    """A listener that keeps messages, and interrupts after a number of launches."""
 
     def __init__(self, interrupt_after: int = 0) -> None:
         self.sentences: list[str] = []
@@ -520,7 +520,7 @@ def test_a_run_is_not_resumed_on_a_gpu_that_is_set_otherwise_and_locks_its_clock
 
 
 def log_clocks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list of what is done to the GPUs around a run."""
+    """Return a list of the calls to GPUs around a run."""
     events: list[str] = []
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""What checks say, by their level."""
+"""The findings of checks by level."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ from harness.machine.doctor.check import CheckResult
 
 
 def read_checks(checks: Mapping[str, Sequence[CheckResult]]) -> dict[str, list[str]]:
-    """Return what each check says, with its advice and command. Each has to have the level that it stands under."""
+    """Return what each check says, with its advice and command. Each check must have its level."""
     texts = {}
     for level, results in checks.items():
         assert {result.value: result.level for result in results if result.level != level} == {}, level

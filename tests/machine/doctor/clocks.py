@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 
-class Clock:
+class DoctorClock:
     """Each reading is `step` seconds after the last one; work takes what it is told to, one after another."""
 
     def __init__(self, step: float = 1e-7, blocks: Iterable[float] = ()) -> None:

@@ -21,18 +21,18 @@ from harness.machine.doctor.clock import (
     time_blocks,
 )
 from tests.machine.doctor.checks import read_checks
-from tests.machine.doctor.clocks import Clock
+from tests.machine.doctor.clocks import DoctorClock
 
 
 def test_work_is_calibrated_to_50_ms_whatever_disturbs_a_part_of_it():
-    clock = Clock()
+    clock = DoctorClock()
     assert calibrate(clock, clock.work) == pytest.approx(50_000, rel=1e-3)
-    disturbed = Clock(blocks=[0.001, 0.1])
+    disturbed = DoctorClock(blocks=[0.001, 0.1])
     assert calibrate(disturbed, disturbed.work) == pytest.approx(50_000, rel=1e-3)
 
 
 def test_blocks_follow_one_another_for_as_long_as_asked_and_are_enough_to_scatter():
-    clock = Clock()
+    clock = DoctorClock()
     assert time_blocks(1.0, 50_000, clock, clock.work) == pytest.approx([0.05] * 20, rel=1e-4)
     assert len(time_blocks(1e-9, 50_000, clock, clock.work)) == 3
 
@@ -109,7 +109,7 @@ def test_the_share_that_is_lost_decides(snapshot):
 
 def test_the_timer_is_read_and_timed(tree):
     source = "sys/devices/system/clocksource/clocksource0/current_clocksource"
-    timer = read_timer(tree({source: "tsc\n"}), Clock(1e-7), calls=1000)
+    timer = read_timer(tree({source: "tsc\n"}), DoctorClock(1e-7), calls=1000)
     assert timer.source == "tsc"
     assert timer.cost == pytest.approx(1e-7, rel=0.01)
     assert timer.resolution == pytest.approx(1e-7)

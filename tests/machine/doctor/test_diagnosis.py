@@ -9,7 +9,7 @@ from harness.machine.doctor.counters import Counters, CpuPlace, Period
 from harness.machine.doctor.diagnosis import Diagnosis, measure_noise
 from harness.machine.topology import Cpu, Topology
 from tests.machine.conftest import Tree
-from tests.machine.doctor.clocks import Clock
+from tests.machine.doctor.clocks import DoctorClock
 
 SECONDS = 2.0
 
@@ -22,7 +22,7 @@ def here():
 
 def measure(tree: Tree, place: CpuPlace, lines: list[str], after: dict[str, str] | None = None) -> list[CheckResult]:
     """What some seconds of a clock show; `after` are the files once the work has begun."""
-    clock = Clock(5e-7)
+    clock = DoctorClock(5e-7)
     before = os.sched_getaffinity(0)
 
     def work(size: int) -> None:

@@ -40,7 +40,7 @@ def test_an_end_of_the_element_in_a_string_stays_that_string(tmp_path, monkeypat
 
 @pytest.fixture
 def vega(monkeypatch) -> PageScript:
-    """What would be made, in place of a script that costs seconds."""
+    """Return a short text instead of a script that takes seconds to make."""
     script = PageScript("window.vegaEmbed = 0;")
 
     class Drawer:

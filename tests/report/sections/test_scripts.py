@@ -27,7 +27,7 @@ def make_results(launches, script=None, cells=(OLD, NEW)):
 
 
 def measure(script, new=0.2, *, outputs=(OUTPUT, OUTPUT), count=5, **phases):
-    """Rounds in which the script takes 0.1 s in the old release, and so long in the new one."""
+    """Return rounds in which the script takes 0.1 s in the old release, and these seconds in the new one."""
     launches = [
         launch(
             cell,
@@ -44,7 +44,7 @@ def measure(script, new=0.2, *, outputs=(OUTPUT, OUTPUT), count=5, **phases):
 
 
 def measure_noisy(*logs, control=()):
-    """Rounds in which the script takes so much longer in the new release (logs), and a control's launches."""
+    """Return rounds with these log ratios between the releases, and a control's launches."""
     launches = []
     for number, log in enumerate(logs, 1):
         launches += [launch(OLD, (0.1,), round=number), launch(NEW, (0.1 * math.exp(log),), round=number)]
