@@ -5,6 +5,8 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
+
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from tests.conftest import ROOT
@@ -13,6 +15,7 @@ from tests.workflow import run_script, write_program
 SCRIPTS = ROOT / ".github" / "gpu"
 
 
+@pytest.mark.slow
 def test_the_environments_are_those_whose_cuda_comes_from_a_registry(tmp_path: Path) -> None:
     output = tmp_path / "output"
     programs = Path(sys.executable).parent

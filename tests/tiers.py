@@ -110,11 +110,14 @@ def cpu_seconds() -> float:
     """Return the CPU time of this process, of its children that have ended, and of the running ones and theirs."""
     times = os.times()
     seconds = times.user + times.system + times.children_user + times.children_system
-    for listed in Path("/proc/self/task").glob("*/children"):
-        for pid in listed.read_text().split():
-            with suppress(OSError):
-                fields = Path("/proc", pid, "stat").read_text().rpartition(") ")[2].split()
-                seconds += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # proc_pid_stat(5): 14 to 17
+    pids: list[str] = []
+    for thread in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):  # the thread has ended
+            pids += thread.read_text().split()
+    for pid in pids:
+        with suppress(OSError):  # the process has ended
+            fields = Path("/proc", pid, "stat").read_text().rpartition(") ")[2].split()
+            seconds += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # proc_pid_stat(5): 14 to 17
     return seconds
 
 

@@ -1,5 +1,6 @@
 """Which observations are shown, by what they part, and in how many lines."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -119,6 +120,7 @@ def test_an_axis_that_makes_no_difference_is_left_out():
     ]
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.tuples(st.tuples(*[st.sampled_from("12")] * 3), st.sampled_from("ab")), st.sampled_from("xy"))
 )

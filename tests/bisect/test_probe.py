@@ -80,6 +80,7 @@ def test_a_search_is_measured_kept_reported_and_taken_up_without_a_launch(make_r
     assert markdown.render_full(taken_up.sections) == markdown.render_full(result.sections)
 
 
+@pytest.mark.slow
 def test_a_search_measures_on_the_device_that_was_requested(make_request, monkeypatch, tmp_path):
     devices, requests = [], []
 

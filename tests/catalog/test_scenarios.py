@@ -21,6 +21,7 @@ from harness.plan.settings import add_setting_axes
 from tests.errors import catch_text
 
 
+@pytest.mark.slow
 def test_every_scenario_can_be_read_and_every_suite_selects_cells_that_exist(project):
     result = find_scenarios(project)
     assert not result.broken

@@ -220,6 +220,7 @@ def test_a_wrong_command_line_gets_a_sentence_and_its_exit_code(
     assert errors == snapshot
 
 
+@pytest.mark.slow
 def test_a_process_ends_with_the_exit_code_of_its_command(project: Harness) -> None:
     """The other codes, and the other commands, have processes in the files of their commands."""
     codes = {

@@ -247,6 +247,7 @@ def test_what_is_exported_is_named(history: Command) -> None:
     assert len(json.loads(Path("x.json").read_text())) == 2
 
 
+@pytest.mark.slow
 def test_a_report_is_one_page_of_all_or_some_series(week: Command) -> None:
     result = week("report")
     assert (result.stdout, result.stderr) == ("", "History: history.html\n")

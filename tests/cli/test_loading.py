@@ -44,6 +44,7 @@ def select(packages: tuple[str, ...], names: set[str]) -> list[str]:
     return sorted(name for name in names if name.startswith(packages))
 
 
+@pytest.mark.slow
 def test_help_and_a_dry_run_load_no_numbers_no_engine_and_no_fleet(harness: Harness) -> None:
     dry_run = "matrix -s ways -a way=fine --backend local --dry-run"
     names = load(harness.root, "--help", "--version", "matrix --help", "bisect --help", dry_run)
@@ -82,6 +83,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("modules"),
     [

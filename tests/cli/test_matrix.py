@@ -94,6 +94,7 @@ def test_a_gate_that_judged_nothing_fails_and_cells_that_are_not_available_do_no
     assert len(instant.jobs) == 3, "a round with its control; a pilot would find out nothing"
 
 
+@pytest.mark.slow
 def test_a_budget_ends_the_run_and_a_slower_cell_fails_the_gate(harness: Harness, instant: InstantLaunches) -> None:
     def answer(job: Job) -> Outcome:
         step = 0.02 if job.cell.environment == "old" else 0.01

@@ -31,6 +31,7 @@ def test_a_report_is_made_with_as_little_address_space_as_a_small_machine_allows
     assert (folder / "report.md").is_file()
 
 
+@pytest.mark.slow
 def test_without_a_run_it_is_the_newest_of_the_results(harness: Harness) -> None:
     run, launches = example()
     for name in ("b", "a"):
@@ -42,6 +43,7 @@ def test_without_a_run_it_is_the_newest_of_the_results(harness: Harness) -> None
     assert reports == [True, False]
 
 
+@pytest.mark.slow
 def test_a_report_is_made_again_from_the_launches_with_its_page_and_pictures(
     harness: Harness, instant: InstantLaunches
 ) -> None:
@@ -78,6 +80,7 @@ def test_what_ended_a_run_early_is_said_before_the_report_s_path_and_in_the_repo
     assert " budget of 2 s ended the run after " in (harness.run / "report.md").read_text()
 
 
+@pytest.mark.slow
 def test_in_full_all_is_in_one_file(harness: Harness, folder: Path) -> None:
     harness.call("report", str(folder))
     texts = [(folder / name).read_text() for name in ("report.md", "details.md")]
@@ -105,6 +108,7 @@ def test_the_report_of_a_run_without_a_number_is_written_and_ends_as_the_run_did
     assert harness.call("report", str(folder), "--format", "json").returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("instant")
 def test_truncated_launches_are_told_and_measured_again_and_a_moved_run_is_named_by_its_folder(
     harness: Harness,

@@ -52,6 +52,7 @@ def test_a_claim_is_measured_until_it_is_clear_and_fails_on_what_was_asked(claim
     assert (claims.root / path).read_text()
 
 
+@pytest.mark.slow
 def test_claims_are_measured_in_slots_and_go_on_in_slots(claims: Harness, instant: InstantLaunches) -> None:
     def answer(job: Job) -> Outcome:
         step = 0.02 if job.cell.axes["length"] == "long" else 0.002

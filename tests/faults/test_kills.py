@@ -348,6 +348,7 @@ def test_a_run_in_containers_that_is_killed_leaves_none(
         killer("clean", str(killer.folder))
 
 
+@pytest.mark.slow
 @cases("BUILDING", 1)
 def test_a_build_of_an_image_that_is_killed_ends_its_builder_and_is_done_again(
     killer: Killer, points: Sequence[Point]

@@ -3,6 +3,7 @@
 import random
 from datetime import UTC, date, datetime, timedelta
 
+import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from harness.history.change_cache import SearchOptions, search
@@ -73,6 +74,7 @@ def test_it_stays_a_page() -> None:
     assert len(text) < 12_000
 
 
+@pytest.mark.slow
 def test_a_change_of_the_detectable_size_is_usually_found() -> None:
     for nights in (3, 7):
         source = random.Random(3)

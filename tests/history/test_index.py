@@ -157,6 +157,7 @@ def test_an_index_of_the_first_version_gets_the_new_columns(place: str, night: S
         assert all(point.origin.version == "" for series in history.series() for point in series.points)
 
 
+@pytest.mark.slow
 def test_postgres_does_what_a_file_does(postgres: str, night: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
     import psycopg
 

@@ -93,6 +93,7 @@ def test_a_lock_that_is_a_link_or_no_file_is_refused_and_nothing_is_changed(tmp_
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_only_the_user_can_access_the_data_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_DATA_DIR", str(tmp_path / "new" / "data"))
     monkeypatch.delenv("HARNESS_MACHINE_LOCK")

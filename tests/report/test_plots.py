@@ -1,5 +1,6 @@
 """Ratios drawn with characters."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ def test_a_curve_goes_from_its_least_to_its_largest_number():
     assert plots.plot_curve([3.0, 3.0]) == "▁▁"
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(POSITIVE, POSITIVE, POSITIVE), min_size=1, max_size=8), st.floats(0.001, 0.5))
 def test_plots_that_stand_below_one_another_are_as_wide_and_each_has_its_value(values, margin):
     estimates = [Estimate(middle, 5, Interval(low, high)) for low, middle, high in (sorted(three) for three in values)]

@@ -48,6 +48,7 @@ def test_the_example_plans_runs_and_prints_a_ratio_with_its_verdict(
     assert {"report.md", "report.html"} <= {path.name for path in completed.written.files}
 
 
+@pytest.mark.slow
 def test_a_run_is_read_reported_and_compared_by_a_string(tmp_path: Path) -> None:
     run, launches = example()
     paths = [str(stored(tmp_path, replace(run, id=name), launches)) for name in ("a", "b")]

@@ -103,6 +103,7 @@ def test_what_is_there_is_piloted_and_the_run_goes_on_from_that(options: dict[st
     assert not completed.broken
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("instant")
 def test_it_ends_where_all_others_are_made(options: dict[str, Any], making: Making) -> None:
     making.others = [True, False]

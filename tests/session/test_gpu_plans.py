@@ -164,6 +164,7 @@ def test_the_headline_is_measured_on_each_card_where_necessary_by_substitutes(pl
         assert substitutes == ({} if card in (T4, V100) else dict(zip(names[T4], measured, strict=True)))
 
 
+@pytest.mark.slow
 def test_a_release_without_packaged_cuda_needs_an_image(plan: Plan) -> None:
     selection = {"scenarios": ["numpy_sigmoid"], "axes": {"variant": ["compiled"]}}
     environments = ["tf1.14", "tf2.5", "tf2.15", "tf2.21"]
@@ -191,6 +192,7 @@ def test_an_instance_of_a_divided_card_is_used_like_a_card(plan: Plan) -> None:
         assert cell_names(plan(card, gpu=False, gpus=name)) == ["tf1.15-ngc", "tf2.4"]
 
 
+@pytest.mark.slow
 def test_a_plan_says_what_does_not_run_and_what_the_driver_compiles(plan: Plan, snapshot: SnapshotAssertion) -> None:
     selection = {"environments": ["tf2.15"], "scenarios": ["train_batch"], "axes": {"batch": ["16"]}}
     plans = {

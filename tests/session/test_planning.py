@@ -292,6 +292,7 @@ def test_a_scenario_without_environments_runs_in_those_of_the_headline(plan: Pla
     assert [environment.name for environment in plan().environments] == ["old", "new"]
 
 
+@pytest.mark.slow
 def test_without_an_engine_a_gpu_needs_the_driver_on_this_machine(harness: Harness) -> None:
     # a process, because this one may have loaded a stand-in for the driver
     for backend in ("auto", "local"):

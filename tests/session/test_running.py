@@ -98,6 +98,7 @@ def environments_of(folder: Path) -> set[str]:
     return {launch.cell.environment for launch in session.read(folder).launches}
 
 
+@pytest.mark.slow
 def test_a_run_without_a_warm_up_measures_silently_and_tells_how_long_the_next_one_takes(
     options: Options, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -149,6 +150,7 @@ def test_a_run_records_the_commit_of_the_users_scenarios_though_harness_is_insta
     assert make_run(options, trust=True).results.run.commit == commit[:12]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("instant")
 def test_pinned_launches_are_given_priority_as_long_as_the_run_goes_on(
     options: Options, monkeypatch: pytest.MonkeyPatch
@@ -185,6 +187,7 @@ def test_an_interrupted_run_has_what_was_finished_and_goes_on(options: Options, 
     assert [first.sentences, second.sentences] == snapshot
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("instant")
 def test_a_run_is_continued_to_more_rounds_and_what_it_had_is_recorded(options: Options) -> None:
     folder = make_run(options, rounds=3).folder
@@ -203,6 +206,7 @@ def test_a_run_is_continued_to_more_rounds_and_what_it_had_is_recorded(options: 
     assert ([stop.rounds for stop in last.stops.values()], len(last.looks)) == ([7], 3)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("instant")
 def test_a_budget_of_a_run_that_is_continued_is_what_may_be_spent_from_now_on(
     options: Options, snapshot: SnapshotAssertion
@@ -226,6 +230,7 @@ def test_a_budget_of_a_run_that_is_continued_is_what_may_be_spent_from_now_on(
     assert session.load_earlier(folder).over.replace(str(folder), "RUN") == snapshot
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("instant")
 def test_a_complete_run_is_reported_again_and_says_what_continues_it(
     options: Options, snapshot: SnapshotAssertion
@@ -248,6 +253,7 @@ def test_a_complete_run_is_reported_again_and_says_what_continues_it(
     assert [text.replace(str(folder), "RUN") for text in (*ears.sentences, *errors)] == snapshot
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("instant")
 def test_an_interruption_is_no_look_until_the_plan_is_another_one(options: Options) -> None:
     # a pilot and two rounds of two cells and the control
@@ -680,6 +686,7 @@ def both(options: Options, use_gpu: UseGpu, instant: InstantLaunches) -> Instant
     return instant
 
 
+@pytest.mark.slow
 def test_both_devices_are_measured_one_after_the_other_and_compared(options: Options, both: InstantLaunches) -> None:
     folder = make_run(options, Ears(interrupt_after=4)).folder
     assert {(job.cell.device, requirement.lock.path.name, job.limits.gpus) for requirement, job in both.jobs} == {

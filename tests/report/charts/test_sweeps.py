@@ -70,6 +70,7 @@ def test_more_panels_and_curves_than_there_is_room_for_are_left_out(snapshot: Sn
     assert {name: [*chart.words.notes, chart.words.alt] for name, chart in charts.items()} == snapshot
 
 
+@pytest.mark.slow
 def test_it_is_drawn_and_the_unit_of_an_untrusted_script_is_harmless_in_it():
     root = ElementTree.fromstring(draw(of=swept(sweeps={"size": Sweep(HOSTILE)})).svg())
     assert "\x1b" not in "".join(root.itertext())

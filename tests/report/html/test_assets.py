@@ -20,6 +20,7 @@ def test_a_policy_names_a_script_by_the_hash_of_its_text() -> None:
     assert PageScript("say(‘é’)").source == f"'sha256-{digest}'"
 
 
+@pytest.mark.slow
 def test_no_script_or_style_ends_its_element_early_or_fetches_anything() -> None:
     assets = load_assets()
     assert all(not re.search(r"</script|<!--", script.text, re.IGNORECASE) for script in assets.scripts)

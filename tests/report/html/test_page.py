@@ -82,6 +82,7 @@ def body(text: str) -> str:
     return re.sub(r"\n{2,}", "\n", text[start:end]) + "</body>\n"
 
 
+@pytest.mark.slow
 def test_the_body_is_its_golden_file(golden_html: SnapshotAssertion) -> None:
     assert body(render(contents=everything(cells()))) == golden_html
 
