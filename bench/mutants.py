@@ -199,13 +199,13 @@ def run_tests(root: Path, number: int, tests: Sequence[str]) -> str:
         file.flush()
         planted_python = root / ".venv" / "bin" / "python"
         python = str(planted_python) if planted_python.is_file() else sys.executable
-        command = [python, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"@{file.name}"]
+        command = [python, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider", f"@{file.name}"]
         environ = {**os.environ, "HARNESS_MUTANT": str(number)}
         environ.pop("HARNESS_MUTANT_LOG", None)
         process = subprocess.run(command, cwd=root, env=environ, capture_output=True, text=True, check=False)
     failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", process.stdout, re.M)
-    if failed and process.returncode in (1, 2):  # 2: pytest-xdist stopped because of -x
-        return failed[1]
+    if process.returncode in (1, 2):  # 2: a file can't be imported
+        return failed[1] if failed else "a test"
     if process.returncode not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
         raise RuntimeError(process.stdout[-2000:] + process.stderr[-2000:])
     return ""
