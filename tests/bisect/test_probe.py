@@ -101,7 +101,8 @@ def test_a_search_measures_on_the_device_that_was_requested(make_request, monkey
     assert requests == [(False, ""), (True, ""), (False, "1")]
 
 
-@pytest.mark.slow
+# the decision is tested in test_search.py; real launches beside other tests may differ by themselves
+@pytest.mark.campaign
 def test_ends_that_do_not_differ_leave_a_report_with_the_numbers(make_request):
     request = make_request("same", good="old", bad="new", margin=0.9)
     folder = create_folder(request)
