@@ -15,11 +15,11 @@ import pytest
 from _pytest.terminal import TerminalReporter
 from hypothesis import settings
 from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from harness.catalog.project import Project
 from harness.store.folder import RunFolder
 from tests.forked import Forks
+from tests.golden import use_files
 from tests.lacking import campaign
 from tests.runs import run
 from tests.stand_in.gpus import build
@@ -107,17 +107,10 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     monkeypatch.delenv("HARNESS_PROJECT", raising=False)
 
 
-class Markdown(SingleFileSnapshotExtension):
-    """A golden file for each assertion: `__snapshots__/TEST_FILE/TEST.md`, which a reviewer reads as a reader would."""
-
-    file_extension = "md"
-    _write_mode = WriteMode.TEXT
-
-
 @pytest.fixture
 def golden(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     """Return what equals the golden Markdown file of the test. `make golden` writes the files."""
-    return snapshot.use_extension(Markdown)
+    return use_files(snapshot, "md")
 
 
 @pytest.fixture(scope="session")
