@@ -81,7 +81,7 @@ examples: $(READY) ## the reports of docs/examples, from the launches stored the
 	$(BIN)/python -m bench.examples $(ARGS)
 
 golden: $(READY) ## the golden files in tests/**/__snapshots__, as the code writes them now: read the diff
-	@$(BIN)/python -m pytest --snapshot-update --quiet $(ARGS)
+	@$(PYTEST) --tier all --snapshot-update $(ARGS)
 
 clean: ## what make made
 	rm -rf .venv build/site build/site.doctrees .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

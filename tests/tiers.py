@@ -67,8 +67,12 @@ def find_reason(names: set[str], tier: str) -> str:
     return reason if tier == "quick" else ""
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests of other tiers, and count them by reason."""
+    """Leave out the tests of other tiers, and count them by reason.
+
+    It comes last, so that the golden files of a test that is left out count as used.
+    """
     tier = choose_tier(config)
     reasons = {item: find_reason({marker.name for marker in item.iter_markers()}, tier) for item in items}
     left_out = Counter(reason for reason in reasons.values() if reason not in ("", "quick"))
