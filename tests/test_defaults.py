@@ -96,19 +96,19 @@ def strings(tree: ast.AST) -> Iterator[ast.Constant]:
             yield node
 
 
-def test_the_table_of_the_docs_has_the_defaults() -> None:
+def test_the_table_of_the_docs_has_the_defaults():
     text = schemas.DEFAULTS_PAGE.read_text()
     assert text == schemas.with_defaults(text), "docs/explanation/how-it-measures.md: make schema"
 
 
-def test_no_page_repeats_a_default() -> None:
+def test_no_page_repeats_a_default():
     repeats = {name: [default for default in repeated(text) if default != "LEVEL"] for name, text in PAGES.items()}
     assert not {name: names for name, names in repeats.items() if names}, (
         "docs/explanation/how-it-measures.md#defaults has the number: link to it"
     )
 
 
-def test_the_level_that_a_page_states_is_that_of_the_intervals() -> None:
+def test_the_level_that_a_page_states_is_that_of_the_intervals():
     levels = {
         float(level)
         for text in PAGES.values()
@@ -118,7 +118,7 @@ def test_the_level_that_a_page_states_is_that_of_the_intervals() -> None:
 
 
 @pytest.mark.slow
-def test_no_text_of_the_harness_repeats_the_margin_or_the_level() -> None:
+def test_no_text_of_the_harness_repeats_the_margin_or_the_level():
     repeats = {
         f"{name}:{string.lineno}": string.value
         for name, tree in MODULES.items()
@@ -143,7 +143,7 @@ def literals(tree: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
             yield node.arg or "", node.value
 
 
-def test_no_parameter_field_or_keyword_has_a_literal_in_place_of_a_default() -> None:
+def test_no_parameter_field_or_keyword_has_a_literal_in_place_of_a_default():
     quantity = re.compile(r"(margin|level|alpha|precision|rounds|budget|timeout|warmup|measure)$")
     problems = [
         f"{path}:{value.lineno}: {name} = {value.value}"
@@ -171,7 +171,7 @@ print(json.dumps(list(texts(command, typer.Context(command)))))
 """
 
 
-def test_help_shows_the_defaults_that_there_are() -> None:
+def test_help_shows_the_defaults_that_there_are():
     others = {"MARGIN": 0.07, "ROUNDS": 1237, "MOST_ROUNDS": 1249, "MOST_CLAIM_ROUNDS": 1259, "CONFIRM_ROUNDS": 1277}
     others |= {"PROFILED_CALLS": 1279, "TIMEOUT": 1283.0, "BISECT_BUDGET": 1289.0}
     command = [sys.executable, "-c", HELP, json.dumps(others)]

@@ -17,7 +17,7 @@ def mark(example: Path) -> object:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("example", [mark(example) for example in examples.find_examples()])
-def test_an_example_is_made_from_its_stored_launches(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_example_is_made_from_its_stored_launches(example, monkeypatch):
     # charts have letters' widths, which are the machine's fonts': only their names are compared
     monkeypatch.setattr(Picture, "svg", lambda _: "<svg/>")
     files = examples.generate(example)
@@ -29,7 +29,7 @@ def test_an_example_is_made_from_its_stored_launches(example: Path, monkeypatch:
             assert stored.read_text() == text, f"{stored} is not what the stored launches give: make examples"
 
 
-def test_stored_launches_are_small() -> None:
+def test_stored_launches_are_small():
     sizes = [(example / examples.LAUNCHES).stat().st_size for example in examples.find_examples()]
     assert sizes
     assert sum(sizes) < 2_000_000

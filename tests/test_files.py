@@ -10,7 +10,7 @@ import pytest
 from harness.files import read, replace_file, write_atomically, write_output
 
 
-def test_a_file_is_replaced_and_its_folder_made(tmp_path: Path) -> None:
+def test_a_file_is_replaced_and_its_folder_made(tmp_path):
     for synced in (True, False):
         path = tmp_path / str(synced) / "file"
         for data in ("é\r\n", b"\x00"):
@@ -19,7 +19,7 @@ def test_a_file_is_replaced_and_its_folder_made(tmp_path: Path) -> None:
         assert list(path.parent.iterdir()) == [path]
 
 
-def test_until_all_is_written_a_reader_sees_the_old_file(tmp_path: Path) -> None:
+def test_until_all_is_written_a_reader_sees_the_old_file(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
     with replace_file(path) as part:
@@ -28,7 +28,7 @@ def test_until_all_is_written_a_reader_sees_the_old_file(tmp_path: Path) -> None
     assert path.read_text() == "new"
 
 
-def test_what_cannot_be_finished_leaves_the_old_file_and_no_part(tmp_path: Path) -> None:
+def test_what_cannot_be_finished_leaves_the_old_file_and_no_part(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
 
@@ -42,7 +42,7 @@ def test_what_cannot_be_finished_leaves_the_old_file_and_no_part(tmp_path: Path)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
 
 
-def test_links_are_replaced_and_not_written_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_are_replaced_and_not_written_through(tmp_path, monkeypatch):
     victim, path = tmp_path / "victim", tmp_path / "file"
     victim.write_text("mine")
     for name in ("file.part", ".file.part", f".file.{os.getpid()}.part", ".file.1.part"):
@@ -62,7 +62,7 @@ def test_links_are_replaced_and_not_written_through(tmp_path: Path, monkeypatch:
     assert victim.read_text() == "mine"
 
 
-def test_an_output_to_a_pipe_is_written_into_it(tmp_path: Path) -> None:
+def test_an_output_to_a_pipe_is_written_into_it(tmp_path):
     pipe, link = tmp_path / "pipe", tmp_path / "link"
     os.mkfifo(pipe)
     link.symlink_to(pipe)
@@ -77,7 +77,7 @@ def test_an_output_to_a_pipe_is_written_into_it(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == [link, pipe]
 
 
-def test_an_output_to_an_open_file_is_appended_to_it(tmp_path: Path) -> None:
+def test_an_output_to_an_open_file_is_appended_to_it(tmp_path):
     path, link = tmp_path / "file", tmp_path / "stdout"
     path.write_text("old ")
     with path.open("a") as file:
@@ -88,7 +88,7 @@ def test_an_output_to_an_open_file_is_appended_to_it(tmp_path: Path) -> None:
     assert link.is_symlink()
 
 
-def test_a_folder_is_not_replaced_by_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_not_replaced_by_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     for name in (".", "", "/", "..", "folder"):
@@ -97,14 +97,14 @@ def test_a_folder_is_not_replaced_by_a_file(tmp_path: Path, monkeypatch: pytest.
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
-def test_only_regular_files_are_read_and_none_is_waited_for(tmp_path: Path) -> None:
+def test_only_regular_files_are_read_and_none_is_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
         with pytest.raises(OSError, match=r"it is not a regular file"):
             read(path)
 
 
-def test_more_than_is_wanted_is_not_read(tmp_path: Path) -> None:
+def test_more_than_is_wanted_is_not_read(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"12345")
     os.truncate(path, 2**40)
@@ -112,7 +112,7 @@ def test_more_than_is_wanted_is_not_read(tmp_path: Path) -> None:
         read(path, most=2**20)
 
 
-def test_reading_takes_the_memory_of_what_the_file_has_not_of_what_it_may_have(tmp_path: Path) -> None:
+def test_reading_takes_the_memory_of_what_the_file_has_not_of_what_it_may_have(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"12345")
     tracemalloc.start()
@@ -123,11 +123,11 @@ def test_reading_takes_the_memory_of_what_the_file_has_not_of_what_it_may_have(t
         tracemalloc.stop()
 
 
-def test_a_file_that_has_more_than_it_says_is_read_to_its_end() -> None:
+def test_a_file_that_has_more_than_it_says_is_read_to_its_end():
     assert read(Path("/proc/self/status")).startswith(b"Name:")
 
 
-def test_nothing_outside_of_a_received_folder_is_read(tmp_path: Path) -> None:
+def test_nothing_outside_of_a_received_folder_is_read(tmp_path):
     (tmp_path / "secret").write_text("x")
     inside = tmp_path / "inside"
     (inside / "a" / "b").mkdir(parents=True)

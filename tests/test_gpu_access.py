@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,7 +29,7 @@ containerEdits:
 """
 
 
-def test_facts_are_read_or_say_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_facts_are_read_or_say_what_is_missing(tmp_path, monkeypatch):
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin" / "nvidia-ctk"
     program.write_text("#!/bin/sh\necho 'NVIDIA Container Toolkit CLI version 1.18.0'\n")
@@ -77,7 +76,7 @@ class FakeCudaLibrary:
         return 0
 
 
-def test_cuda_is_started_outside_of_containers() -> None:
+def test_cuda_is_started_outside_of_containers():
     assert access.check_driver(lambda _: FakeCudaLibrary(0)).sentence.endswith("CUDA starts and finds GPUs: 2.")
     failed = access.check_driver(lambda _: FakeCudaLibrary(802))
     assert failed.passed is False
@@ -107,7 +106,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
     return SimpleNamespace(api=api)
 
 
-def test_each_method_is_tried_and_one_that_works_is_enough(engine: Any) -> None:
+def test_each_method_is_tried_and_one_that_works_is_enough(engine):
     findings = access.check_ways(["0"], engine)
     assert [finding.passed for finding in findings] == [True, True, None, None]
     assert [finding.sentence for finding in findings[1:]] == [
@@ -117,12 +116,12 @@ def test_each_method_is_tried_and_one_that_works_is_enough(engine: Any) -> None:
     ]
 
 
-def test_if_no_method_works_all_fail(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_no_method_works_all_fail(engine, monkeypatch):
     monkeypatch.setattr(gpus, "try_access", lambda *_: ("no libcuda.so.1", ""))
     assert [finding.passed for finding in access.check_ways(["0"], engine)] == [True, False, False, False]
 
 
-def test_an_image_that_cannot_be_pulled_is_said(engine: Any) -> None:
+def test_an_image_that_cannot_be_pulled_is_said(engine):
     def refuse(name: str) -> None:
         raise CannotRunHereError("no network")
 

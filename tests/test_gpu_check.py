@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from bench.gpu_check import __main__ as check
 from bench.gpu_check.__main__ import FAILED, LEFT_OUT, PASSED, Outcome, run_steps, summary, write
@@ -46,9 +45,7 @@ def outcome_rows(bundle: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-def test_without_the_gpu_nothing_is_checked_or_left_behind(
-    stand_ins: Path, tmp_path: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_without_the_gpu_nothing_is_checked_or_left_behind(stand_ins, tmp_path, snapshot):
     processes = {
         "no GPU": gpu_check(Machine(stand_ins), tmp_path / "results"),
         "another GPU": gpu_check(Machine(stand_ins, [H100]), tmp_path / "results", "--gpus", "3"),
@@ -59,7 +56,7 @@ def test_without_the_gpu_nothing_is_checked_or_left_behind(
 
 
 @pytest.mark.slow
-def test_with_a_gpu_and_without_an_engine_the_other_checks_pass(stand_ins: Path, tmp_path: Path) -> None:
+def test_with_a_gpu_and_without_an_engine_the_other_checks_pass(stand_ins, tmp_path):
     process = gpu_check(Machine(stand_ins, [H100]), tmp_path, "--seconds", "0.3", "--only", "version,nvml,cdi")
     assert process.returncode == 1, process.stderr
     (bundle,) = tmp_path.iterdir()
@@ -90,7 +87,7 @@ def outcomes_of(steps: Sequence[Step], scratch: Path) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_check_reports_its_result_or_why_it_has_none(tmp_path: Path) -> None:
+def test_a_check_reports_its_result_or_why_it_has_none(tmp_path):
     statuses = {0: PASSED, 1: FAILED, 4: LEFT_OUT}
     code = "print('gpu-check: The GPU is fast.'); raise SystemExit(%d)"
     results = run_steps([python(f"exit {status}", code % status) for status in statuses], tmp_path)
@@ -102,7 +99,7 @@ def test_a_check_reports_its_result_or_why_it_has_none(tmp_path: Path) -> None:
 ENDLESS = "import time; print('begun', flush=True); time.sleep(1000)"
 
 
-def test_each_step_has_its_outcome_whatever_becomes_of_the_others(tmp_path: Path) -> None:
+def test_each_step_has_its_outcome_whatever_becomes_of_the_others(tmp_path):
     steps = [
         python("raises", "raise SystemExit(4)"),
         python("endless", ENDLESS, limit=0.5),
@@ -119,15 +116,13 @@ def test_each_step_has_its_outcome_whatever_becomes_of_the_others(tmp_path: Path
     ]
 
 
-def test_what_does_not_fit_any_more_is_left_out_and_images_are_not_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_not_fit_any_more_is_left_out_and_images_are_not_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(check, "BUDGET", 5.0)
     steps = [python("long", "pass"), python("images", "pass", counted=False)]
     assert [status for status, _ in outcomes_of(steps, tmp_path)] == [LEFT_OUT, PASSED]
 
 
-def test_the_bundle_is_small_and_tells_of_no_person_and_no_machine(tmp_path: Path) -> None:
+def test_the_bundle_is_small_and_tells_of_no_person_and_no_machine(tmp_path):
     uuid, place = "GPU-8a7ab9d1-4a7c-1111-2222-333344445555", "0000:65:00.0"
     secrets = ["/home/somebody", "somebody", "box17.example.org", uuid, "65:00.0", "train.py"]
     text = f"box17.example.org: somebody's /home/somebody/work: {uuid} at {place}, used by train.py (process 41)\n"
@@ -159,19 +154,19 @@ def test_the_bundle_is_small_and_tells_of_no_person_and_no_machine(tmp_path: Pat
         assert not any(secret in text for text in files.values()), secret
 
 
-def test_two_gpus_stay_two_and_one_stays_one() -> None:
+def test_two_gpus_stay_two_and_one_stays_one():
     mask = Mask({})
     one, other = (mask.text(text) for text in ("00000001:00:00.0 and 0001:00:00.0", "0002:00:00.0"))
     assert one == "0000:01:00.0 and 0000:01:00.0"
     assert other == "0000:02:00.0"
 
 
-def test_names_of_this_machine_are_known() -> None:
+def test_names_of_this_machine_are_known():
     assert here()[str(Path.home())] == "~" or Path.home() == Path("/")
     assert here()[str(ROOT)] == "PROJECT"
 
 
-def test_half_a_line_of_a_run_that_was_stopped_is_masked_as_text(tmp_path: Path) -> None:
+def test_half_a_line_of_a_run_that_was_stopped_is_masked_as_text(tmp_path):
     path = tmp_path / "launches.jsonl"
     path.write_text('{"cell": 1}\n{"path": "/home/somebody/w')
     assert Mask({}).file(path) == '{"cell": 1}\n{"path": "~/w'
@@ -188,7 +183,7 @@ def seconds(steps: Mapping[str, Step]) -> float:
     return sum(step.about for step in steps.values() if step.counted)
 
 
-def test_what_is_planned_is_what_the_card_runs(tmp_path: Path) -> None:
+def test_what_is_planned_is_what_the_card_runs(tmp_path):
     lazy = find_compiled([CARD], HOST)
     steps = steps_on(CARD, HOST.driver, tmp_path, of_quick=["tf1.15-ngc", "tf2.16"], lazy=lazy, has_tf32=True)
     commands = {name: step.typed for name, step in steps.items()}
@@ -203,7 +198,7 @@ def test_what_is_planned_is_what_the_card_runs(tmp_path: Path) -> None:
     assert seconds(steps) < check.BUDGET
 
 
-def test_without_an_engine_launches_are_in_a_local_environment(tmp_path: Path) -> None:
+def test_without_an_engine_launches_are_in_a_local_environment(tmp_path):
     t4 = Gpu(0, "GPU-1", "Tesla T4", (7, 5), 15 * 2**30)
     steps = steps_on(t4, "550.54.15", tmp_path, without_engine=True)
     assert steps["local"].typed.startswith("harness matrix --gpus 0 --backend local --trust -e tf2.21 ")
@@ -219,7 +214,7 @@ def test_without_an_engine_launches_are_in_a_local_environment(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_a_check_that_is_ended_leaves_a_bundle_and_no_process(stand_ins: Path, tmp_path: Path) -> None:
+def test_a_check_that_is_ended_leaves_a_bundle_and_no_process(stand_ins, tmp_path):
     environ = {**os.environ, **Machine(stand_ins, [H100]).environ()}
     command = [sys.executable, "-m", "bench.gpu_check", "--results", str(tmp_path)]
     command += ["--only", "version,nvml", "--seconds", "300"]  # NVML is watched until the end
@@ -240,7 +235,7 @@ def test_a_check_that_is_ended_leaves_a_bundle_and_no_process(stand_ins: Path, t
     assert not Path(f"/proc/{step}").exists()
 
 
-def test_a_run_in_a_bundle_can_be_read_as_any_other(tmp_path: Path) -> None:
+def test_a_run_in_a_bundle_can_be_read_as_any_other(tmp_path):
     run = tmp_path / "quick" / "run"
     run.mkdir(parents=True)
     with tarfile.open(ROOT / "docs" / "examples" / "headline" / "launches.tar.xz") as archive:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from syrupy.assertion import SnapshotAssertion
 
 from bench.gpu_check import checks
 from bench.gpu_check.checks import FLOATS, TF32S, Finding, Product
@@ -15,7 +14,6 @@ from harness.model.environment import Device
 from harness.model.gpu import UsedGpu
 from harness.model.launch import Launch, Role, Status
 from harness.model.scenario import Cell
-from harness.store.folder import RunFolder
 from tests import factories, runs
 
 SIDE = 8192
@@ -45,7 +43,7 @@ def gpus(draw: st.DrawFn) -> list[Product]:
 
 
 @given(gpus())
-def test_a_gpu_passes(products: list[Product]) -> None:
+def test_a_gpu_passes(products):
     for check in (checks.check_linear, checks.check_rate, checks.check_energy):
         findings = check(products)
         assert findings
@@ -53,25 +51,25 @@ def test_a_gpu_passes(products: list[Product]) -> None:
 
 
 @given(gpus())
-def test_a_time_that_does_not_depend_on_the_number_of_products_fails(products: list[Product]) -> None:
+def test_a_time_that_does_not_depend_on_the_number_of_products_fails(products):
     constant = [dataclasses.replace(product, seconds=1.0) for product in products]
     assert verdicts(checks.check_linear(constant)) == [False] * 4  # 10 and 100 calls, in float32 and in TF32
 
 
 @given(gpus(), st.sampled_from([0.5, 0.7, 1.4, 10.0]))
-def test_an_energy_that_is_not_power_times_time_fails(products: list[Product], factor: float) -> None:
+def test_an_energy_that_is_not_power_times_time_fails(products, factor):
     wrong = [dataclasses.replace(product, joules=(product.joules or 0) * factor) for product in products]
     assert verdicts(checks.check_energy(wrong)) == [False]
 
 
-def test_an_unknown_peak_is_no_verdict(snapshot: SnapshotAssertion) -> None:
+def test_an_unknown_peak_is_no_verdict(snapshot):
     changes: list[dict[str, Any]] = [{"capability": (99, 0)}, {"multiprocessors": None}, {"capability": None}]
     findings = [finding for change in changes for finding in checks.check_rate([dataclasses.replace(H100, **change)])]
     assert verdicts(findings) == [None] * 3
     assert [finding.sentence for finding in findings] == snapshot
 
 
-def test_energy_that_the_gpu_does_not_report_is_no_verdict() -> None:
+def test_energy_that_the_gpu_does_not_report_is_no_verdict():
     assert checks.check_energy([H100]) == [Finding(None, "The GPU reported no power.")]
     pascal = dataclasses.replace(H100, capability=(6, 1), watts=100.0, timed_seconds=2.0)
     (finding,) = checks.check_energy([pascal])
@@ -79,7 +77,7 @@ def test_energy_that_the_gpu_does_not_report_is_no_verdict() -> None:
     assert "100.0 W × 2.00 s" in finding.sentence
 
 
-def test_tf32_is_faster_on_gpus_that_have_more_of_it() -> None:
+def test_tf32_is_faster_on_gpus_that_have_more_of_it():
     expected = {
         ((8, 0), 6.0): True,
         ((9, 0), 1.2): False,
@@ -120,7 +118,7 @@ def make_products(calls: int = 1, tf32: str = "off", error: float = 1e-7, **chan
     return factories.launch(cell, 0.001 * calls, **{**fields, **changes})
 
 
-def test_a_product_is_read_from_its_launch() -> None:
+def test_a_product_is_read_from_its_launch():
     assert checks.read_product(make_products(calls=10, tf32="on")) == Product(
         10, 64, True, 0.01, (9, 0), 132, 1700.0, 2.0, 300.0, 590.0
     )
@@ -129,7 +127,7 @@ def test_a_product_is_read_from_its_launch() -> None:
     assert (empty.clock_mhz, empty.watts, empty.joules) == (1980.0, None, None)
 
 
-def test_results_of_a_gpu_are_those_of_the_cpu() -> None:
+def test_results_of_a_gpu_are_those_of_the_cpu():
     expected = {("off", 1e-7): True, ("off", 1e-3): False, ("on", 1e-3): True, ("on", 1e-7): False}
     findings = {
         (tf32, error): checks.check_right([make_products(tf32=tf32, error=error)])[0] for tf32, error in expected
@@ -143,7 +141,7 @@ def test_results_of_a_gpu_are_those_of_the_cpu() -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1), st.floats(-0.5, 0.5))
-def test_the_error_of_scaled_results_is_the_scale(values: list[float], error: float) -> None:
+def test_the_error_of_scaled_results_is_the_scale(values, error):
     if max(map(abs, values)) > 1e-6:
         scaled = [value * (1 + error) for value in values]
         assert checks.relative_error(scaled, values) == pytest.approx(abs(error), abs=1e-9)
@@ -158,7 +156,7 @@ def start(number: int, before: float, filled: float, seconds: float) -> Launch:
     return make_products(resources=resources, phases=phases, number=number, started=f"2026-11-26T10:00:0{number}+00:00")
 
 
-def test_the_second_start_finds_the_compiled_code_of_the_first() -> None:
+def test_the_second_start_finds_the_compiled_code_of_the_first():
     cold, warm = start(1, 0, 50e6, 60.0), start(2, 50e6, 0, 5.0)
     assert checks.check_starts([warm, cold]) == [
         Finding(
@@ -174,7 +172,7 @@ def test_the_second_start_finds_the_compiled_code_of_the_first() -> None:
     assert verdicts(checks.check_starts([warm, start(3, 50e6, 0, 5.0)])) == [None]
 
 
-def test_launches_of_other_work_or_without_a_result_are_not_checked() -> None:
+def test_launches_of_other_work_or_without_a_result_are_not_checked():
     failed = make_products(status=Status.FAILED, samples=())
     others = [runs.launch(), failed, make_products(role=Role.PILOT)]
     for check in checks.CHECKS.values():
@@ -183,7 +181,7 @@ def test_launches_of_other_work_or_without_a_result_are_not_checked() -> None:
         assert checks.report(findings) == 4
 
 
-def test_stored_runs_are_checked_also_in_a_bundle(folder: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stored_runs_are_checked_also_in_a_bundle(folder, capsys):
     folder.write_run(runs.run())
     for launch in (make_products(calls=calls, tf32=tf32) for calls in (1, 10) for tf32 in ("off", "on")):
         folder.append(launch)

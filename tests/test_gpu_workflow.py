@@ -16,7 +16,7 @@ SCRIPTS = ROOT / ".github" / "gpu"
 
 
 @pytest.mark.slow
-def test_the_environments_are_those_whose_cuda_comes_from_a_registry(tmp_path: Path) -> None:
+def test_the_environments_are_those_whose_cuda_comes_from_a_registry(tmp_path):
     output = tmp_path / "output"
     programs = Path(sys.executable).parent
     run_script(SCRIPTS / "environments", programs=programs, GITHUB_OUTPUT=output).check_returncode()
@@ -27,7 +27,7 @@ def test_the_environments_are_those_whose_cuda_comes_from_a_registry(tmp_path: P
     assert packaged.isdisjoint(json.loads(value))
 
 
-def test_an_image_is_built_verified_and_shown(tmp_path: Path) -> None:
+def test_an_image_is_built_verified_and_shown(tmp_path):
     for code, result in ((0, "success"), (1, "failure")):
         write_program(tmp_path / "bin" / "harness", f'echo "$2 $3 $4 $5"; [ "$2" = build ] || exit {code}')
         summary = tmp_path / result
@@ -40,7 +40,7 @@ def test_an_image_is_built_verified_and_shown(tmp_path: Path) -> None:
         )
 
 
-def test_all_three_methods_must_work_and_the_tests_of_launches_pass(tmp_path: Path) -> None:
+def test_all_three_methods_must_work_and_the_tests_of_launches_pass(tmp_path):
     shutil.copytree(SCRIPTS, tmp_path / ".github" / "gpu")
     for missing, tests in (("", 0), ("driver", 0), ("", 1)):
         methods = [method for method in ("cdi", "runtime", "driver") if method != missing]
@@ -57,7 +57,7 @@ def test_all_three_methods_must_work_and_the_tests_of_launches_pass(tmp_path: Pa
         assert (text.count("CUDA starts in a container"), text.count("tested")) == (len(methods), 1)
 
 
-def test_nothing_is_removed_or_replaced_on_ones_own_machine() -> None:
+def test_nothing_is_removed_or_replaced_on_ones_own_machine():
     for name in ("room", "toolkit"):
         process = run_script(SCRIPTS / name, RUNNER_ENVIRONMENT="self-hosted")
         assert process.returncode == 2

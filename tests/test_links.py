@@ -24,7 +24,7 @@ def anchors(page: Path) -> set[str]:
     return names
 
 
-def test_links_lead_somewhere() -> None:
+def test_links_lead_somewhere():
     lost = []
     for page in PAGES:
         for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):

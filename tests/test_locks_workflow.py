@@ -44,12 +44,12 @@ def propose(clone: Path) -> str:
     return summary.read_text()
 
 
-def test_without_newer_versions_nothing_is_proposed(clone: Path) -> None:
+def test_without_newer_versions_nothing_is_proposed(clone):
     assert "are the newest" in propose(clone)
     assert git(clone.parent / "me" / "harness.git", "branch", "--list") == ""
 
 
-def test_newer_versions_are_one_pull_request_until_it_is_closed(clone: Path) -> None:
+def test_newer_versions_are_one_pull_request_until_it_is_closed(clone):
     remote = clone.parent / "me" / "harness.git"
     for text in ("new\n", "newer\n"):
         (clone / "requirements.txt").write_text(text)
@@ -60,7 +60,7 @@ def test_newer_versions_are_one_pull_request_until_it_is_closed(clone: Path) -> 
     assert "--base main --head locks" in created[0]
 
 
-def test_only_lock_files_are_in_the_commit(clone: Path) -> None:
+def test_only_lock_files_are_in_the_commit(clone):
     (clone / "images" / "uv.txt").write_text("new\n")
     (clone / "other").write_text("something\n")
     propose(clone)
@@ -68,7 +68,7 @@ def test_only_lock_files_are_in_the_commit(clone: Path) -> None:
     assert changed == "images/uv.txt"
 
 
-def test_a_vulnerability_without_a_fix_does_not_stop_the_updates() -> None:
+def test_a_vulnerability_without_a_fix_does_not_stop_the_updates():
     (job,) = yaml.safe_load((ROOT / ".github" / "workflows" / "locks.yml").read_text())["jobs"].values()
     commands = [step["run"].split()[0] for step in job["steps"] if "run" in step]
     assert commands.index(".github/locks/propose") < commands.index(".venv/bin/pip-audit")

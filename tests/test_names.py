@@ -10,7 +10,7 @@ from tests import style
 
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", ["harness", "tests"])
-def test_class_names_are_unique(folder: str) -> None:
+def test_class_names_are_unique(folder):
     counts = Counter(
         node.name
         for path in style.modules(folder)

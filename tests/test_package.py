@@ -100,7 +100,7 @@ def stored(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_wheel_has_its_version_and_metadata(installed: Installed) -> None:
+def test_the_wheel_has_its_version_and_metadata(installed):
     text = installed.printed("--version")
     assert text.startswith(f"harness {__version__} (installed: {installed.programs.parent}")
     assert len(text.splitlines()) == 3
@@ -113,7 +113,7 @@ def test_the_wheel_has_its_version_and_metadata(installed: Installed) -> None:
     assert not LINK.search(metadata.get_payload())
 
 
-def test_the_readme_of_an_index_has_no_link_to_a_file_beside_it() -> None:
+def test_the_readme_of_an_index_has_no_link_to_a_file_beside_it():
     spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
     assert spec is not None
     assert spec.loader is not None
@@ -128,7 +128,7 @@ def test_the_readme_of_an_index_has_no_link_to_a_file_beside_it() -> None:
             assert (f"]({repository}/{path}" in readme) == bool(repository)
 
 
-def test_no_line_of_docs_and_messages_installs_the_harness_from_an_index() -> None:
+def test_no_line_of_docs_and_messages_installs_the_harness_from_an_index():
     # a command's words up to what ends it; of `uvx --from . harness` the place
     command = re.compile(r"\b(?:pipx?3? install|uv tool install|uvx)[ \n]+(?:--from )?([^`\n]+)")
     names = set()
@@ -144,7 +144,7 @@ def test_no_line_of_docs_and_messages_installs_the_harness_from_an_index() -> No
 
 
 @pytest.mark.slow
-def test_scenarios_plans_and_images_are_those_of_the_checkout(installed: Installed) -> None:
+def test_scenarios_plans_and_images_are_those_of_the_checkout(installed):
     plan = ["matrix", "--suite", "quick", "--backend", "local", "--dry-run", "--seed", "1"]
     for arguments in (["scenarios", "list"], plan):
         assert installed.printed(*arguments) == in_checkout("-m", "harness", *arguments)
@@ -155,7 +155,7 @@ def test_scenarios_plans_and_images_are_those_of_the_checkout(installed: Install
 
 
 @pytest.mark.slow
-def test_a_new_scenario_lies_in_this_folder_beside_those_of_the_harness(installed: Installed) -> None:
+def test_a_new_scenario_lies_in_this_folder_beside_those_of_the_harness(installed):
     output = installed.printed("scenarios", "new", "mine")
     assert "Created scenarios/mine.py." in output
     assert (installed.here / "scenarios" / "mine.py").is_file()
@@ -173,9 +173,7 @@ def test_a_new_scenario_lies_in_this_folder_beside_those_of_the_harness(installe
 
 
 @pytest.mark.slow
-def test_a_project_that_is_named_is_read_and_the_templates_are_the_harnesss_own(
-    installed: Installed, stored: Path, tmp_path: Path
-) -> None:
+def test_a_project_that_is_named_is_read_and_the_templates_are_the_harnesss_own(installed, stored, tmp_path):
     project = tmp_path / "project"
     for name in ("images", "scenarios"):
         shutil.copytree(ROOT / name, project / name)
@@ -190,7 +188,7 @@ def test_a_project_that_is_named_is_read_and_the_templates_are_the_harnesss_own(
 
 
 @pytest.mark.slow
-def test_a_catalogues_lock_is_not_changed_in_the_installation(installed: Installed) -> None:
+def test_a_catalogues_lock_is_not_changed_in_the_installation(installed):
     change = (
         "from harness.catalog import locks\n"
         "from harness.catalog.environments import load_environments\n"

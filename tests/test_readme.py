@@ -18,7 +18,6 @@ from harness.model.run import Stop, StopReason
 from tests import two_runs
 from tests.cli.conftest import stored
 from tests.conftest import ROOT
-from tests.forked import Forks
 from tests.shards import store_shards
 
 README = (ROOT / "README.md").read_text()
@@ -78,7 +77,7 @@ STEPS = [
 ]
 
 
-def test_the_readme_is_short_and_its_first_commands_are_targets_of_make() -> None:
+def test_the_readme_is_short_and_its_first_commands_are_targets_of_make():
     assert README_COMMANDS[:2] == ["make matrix", "make test"]
     assert len(README.encode()) <= 8_000
     targets = [shlex.split(command)[1:] for command in README_COMMANDS if command.startswith("make ")]
@@ -108,7 +107,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUN)
-def test_the_commands_of_a_page_run(page: str, folder: Path, tmp_path: Path, forks: Forks) -> None:
+def test_the_commands_of_a_page_run(page, folder, tmp_path, forks):
     for number, commands in enumerate(RUN[page]):
         here = tmp_path / str(number)
         here.mkdir()
@@ -129,7 +128,7 @@ def test_the_commands_of_a_page_run(page: str, folder: Path, tmp_path: Path, for
             assert process.stdout or process.stderr or is_silent, command
 
 
-def test_the_commands_that_measure_or_build_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_that_measure_or_build_are_accepted(monkeypatch):
     started: list[str] = []
     monkeypatch.setattr(advice.Command, "invoke", lambda _, context: started.append(context.command_path))
     commands = [command for command in [*CONSOLE, *STEPS] if command != f"$ {INSTALL}"]
@@ -141,7 +140,7 @@ def test_the_commands_that_measure_or_build_are_accepted(monkeypatch: pytest.Mon
         assert started, command
 
 
-def test_the_table_is_a_real_reports() -> None:
+def test_the_table_is_a_real_reports():
     report = (REPORT / "report.md").read_text().splitlines()
     table = [line for line in README.splitlines() if line.startswith("|")]
     assert any("× (" in line.replace("\u00a0", " ") for line in table)
@@ -151,7 +150,7 @@ def test_the_table_is_a_real_reports() -> None:
         assert line in report
 
 
-def test_quoted_ratios_are_in_a_stored_report() -> None:
+def test_quoted_ratios_are_in_a_stored_report():
     reports = [path.read_text().replace("\u00a0", " ") for path in (ROOT / "docs" / "examples").glob("*/report.md")]
     for name in ("how-to/reproduce-an-issue.md", "explanation/small-steps.md"):
         ratios = re.findall(r"[\d.]+× \([\d.]+ to [\d.]+\)", " ".join(PAGES[name].split()))
@@ -160,7 +159,7 @@ def test_quoted_ratios_are_in_a_stored_report() -> None:
             assert any(ratio in report for report in reports), f"{ratio} is in no report"
 
 
-def test_no_registry_and_no_path_of_a_machine_is_in_the_repository() -> None:
+def test_no_registry_and_no_path_of_a_machine_is_in_the_repository():
     hosts = "|".join(["py" + "pi", "python" + "hosted", "deb" + "ian", "npm" + "js"])
     pattern = re.compile(rf"https?://[a-z.-]*({hosts})\.(org|com)|/(root|home/[a-z]+)/\.py" + "env")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout

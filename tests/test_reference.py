@@ -5,23 +5,23 @@ from harness.analysis.results import Results
 from tests import reference
 
 
-def test_the_cli_reference_is_current() -> None:
+def test_the_cli_reference_is_current():
     assert reference.CLI_PAGE.read_text() == reference.cli(), "docs/reference/cli.md: make reference"
 
 
-def test_the_names_of_the_python_api_are_current() -> None:
+def test_the_names_of_the_python_api_are_current():
     page = reference.API_PAGE.read_text()
     assert page == reference.with_names(page), "docs/reference/python-api.md: make reference"
 
 
-def test_omitted_names_exist() -> None:
+def test_omitted_names_exist():
     assert {*session.__all__} >= reference.INTERNAL
     for name, members in reference.INTERNAL_MEMBERS.items():
         kind = Results if name == "Results" else getattr(session, name)
         assert all(hasattr(kind, member) for member in members)
 
 
-def test_every_option_of_every_command_is_on_the_page() -> None:
+def test_every_option_of_every_command_is_on_the_page():
     parts = reference.cli().replace("\n### ", "\n## ").split("\n## ")
     sections = {part.partition("\n")[0]: part for part in parts}
     for command, context in reference.commands():

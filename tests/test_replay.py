@@ -95,16 +95,14 @@ def workflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workflow:
     return Workflow(tmp_path, monkeypatch)
 
 
-def test_each_nightly_run_takes_the_line_as_of_its_day_and_enters_the_history_under_that_day(
-    workflow: Workflow,
-) -> None:
+def test_each_nightly_run_takes_the_line_as_of_its_day_and_enters_the_history_under_that_day(workflow):
     nights.replay(workflow.folder)
     assert workflow.measured == [f"{LINE}@2026-08-0{day}" for day in (1, 4, 7)]
     (series,) = figures.read(workflow.folder).series
     assert [point.started[:10] for point in series.points] == ["2026-08-01", "2026-08-04", "2026-08-07"]
 
 
-def test_a_replay_that_was_interrupted_in_its_last_nightly_run_measures_that_one_again(workflow: Workflow) -> None:
+def test_a_replay_that_was_interrupted_in_its_last_nightly_run_measures_that_one_again(workflow):
     nights.replay(workflow.folder)
     path = workflow.folder / nights.RECORDS
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
@@ -117,7 +115,7 @@ def test_a_replay_that_was_interrupted_in_its_last_nightly_run_measures_that_one
     assert len(series.points) == 3
 
 
-def test_a_day_without_a_wheel_is_one_missing_point_with_its_reason(workflow: Workflow) -> None:
+def test_a_day_without_a_wheel_is_one_missing_point_with_its_reason(workflow):
     workflow.missing.add(f"{LINE}@2026-08-04")
     nights.replay(workflow.folder)
     replay = figures.read(workflow.folder)
@@ -127,7 +125,7 @@ def test_a_day_without_a_wheel_is_one_missing_point_with_its_reason(workflow: Wo
 
 
 @pytest.mark.slow
-def test_a_replay_stops_if_nothing_is_measured_and_measures_these_days_again(workflow: Workflow) -> None:
+def test_a_replay_stops_if_nothing_is_measured_and_measures_these_days_again(workflow):
     plan = replace(nights.read_plan(workflow.folder), days=nights.days_between("2026-08-01", "2026-08-20", 1))
     nights.store_plan(workflow.folder, plan)
     workflow.missing = {plan.environment_of(night) for night in range(2, 20)}
@@ -139,9 +137,7 @@ def test_a_replay_stops_if_nothing_is_measured_and_measures_these_days_again(wor
     assert [record.run != "" for record in nights.read_records(workflow.folder)] == [True] * 20
 
 
-def test_a_run_that_cannot_be_read_or_added_to_the_history_is_a_missing_point_too(
-    workflow: Workflow, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_cannot_be_read_or_added_to_the_history_is_a_missing_point_too(workflow, monkeypatch):
     def load(path: Path) -> Summary:
         if path.name == "run-0":
             raise UsageError("It never ended.")
@@ -157,7 +153,7 @@ def test_a_run_that_cannot_be_read_or_added_to_the_history_is_a_missing_point_to
     ]
 
 
-def test_issues_are_opened_once_and_edited(workflow: Workflow) -> None:
+def test_issues_are_opened_once_and_edited(workflow):
     first: dict[str, object] = {"step": "open", "number": None, "title": "Slower", "body": "in one series"}
     workflow.alarms = [[first], [{**first, "step": "edit", "number": 1, "body": "in two series"}], []]
     nights.replay(workflow.folder)
@@ -166,7 +162,7 @@ def test_issues_are_opened_once_and_edited(workflow: Workflow) -> None:
     assert issue["body"] == "in two series"
 
 
-def test_planted_steps_need_some_nightly_runs_before_and_after_them() -> None:
+def test_planted_steps_need_some_nightly_runs_before_and_after_them():
     steps = nights.plant({5: 4, 10: 2}, 24)
     assert [step.percent for step in steps] == [5, 5, 5, 5, 10, 10]
     assert all(10 <= step.night <= 24 - figures.SOON for step in steps)
@@ -183,7 +179,7 @@ def rows(page: str) -> dict[str, list[str]]:
     return {" ".join(cells[:2]): cells[2:] for cells in lines if cells[1] in (figures.TIMES, figures.RATIOS)}
 
 
-def test_a_planted_step_is_found_within_three_nightly_runs(tmp_path: Path) -> None:
+def test_a_planted_step_is_found_within_three_nightly_runs(tmp_path):
     plan = nights.ReplayPlan(LINE, BASELINE, nights.days_between("2026-08-01", "2026-08-24", 1), planted=[PLANTED])
     replay = store_replay(tmp_path, plan, [0.1 if night >= PLANTED.night else 0.0 for night in range(24)])
     cells = rows(figures.page([replay]))
@@ -197,7 +193,7 @@ def planted_days(nights_in_all: int) -> nights.ReplayPlan:
     return nights.ReplayPlan(LINE, BASELINE, days, planted=[PLANTED])
 
 
-def test_a_false_alert_just_before_a_step_does_not_hide_the_step(tmp_path: Path) -> None:
+def test_a_false_alert_just_before_a_step_does_not_hide_the_step(tmp_path):
     reports = [(13, 12), (14, 12), (15, 14), (16, 14)]
     assert distinct(reports) == [(13, 12)]
     assert delay(reports, 14) == 1
@@ -207,7 +203,7 @@ def test_a_false_alert_just_before_a_step_does_not_hide_the_step(tmp_path: Path)
     assert cells == ["1 of 1 (2 % to 100 %)", "0", "0", "1"]
 
 
-def test_nightly_runs_that_measured_nothing_do_not_move_a_step(tmp_path: Path) -> None:
+def test_nightly_runs_that_measured_nothing_do_not_move_a_step(tmp_path):
     slower = [None if 2 <= night < 6 else 0.3 if night >= PLANTED.night else 0.0 for night in range(24)]
     replay = store_replay(tmp_path, planted_days(24), slower)
     assert replay.steps == [(PLANTED, PLANTED.night - 4)]
@@ -215,7 +211,7 @@ def test_nightly_runs_that_measured_nothing_do_not_move_a_step(tmp_path: Path) -
     assert cells == ["1 of 1 (2 % to 100 %)", "0", "0", "0"]
 
 
-def test_the_same_wheel_gives_harness_no_alert_where_one_slow_night_is_one_for_a_simple_rule(tmp_path: Path) -> None:
+def test_the_same_wheel_gives_harness_no_alert_where_one_slow_night_is_one_for_a_simple_rule(tmp_path):
     plan = nights.ReplayPlan(LINE, BASELINE, nights.days_between("2026-08-01", "2026-08-30", 1))
     replay = store_replay(tmp_path, plan, [0.3 if night == 20 else 0.0 for night in range(30)])
     reports = figures.judge(replay.series)

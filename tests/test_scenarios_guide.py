@@ -36,7 +36,7 @@ def run(project: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_the_example_and_the_suite_pass_the_check(project: Path) -> None:
+def test_the_example_and_the_suite_pass_the_check(project):
     (suites,) = [text for text in blocks("toml") if "[nightly]" in text]
     (project / "scenarios" / "suites.toml").write_text(suites)
     process = run(project, "-m", "harness", "scenarios", "check")
@@ -44,7 +44,7 @@ def test_the_example_and_the_suite_pass_the_check(project: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_example_runs_by_hand(project: Path) -> None:
+def test_the_example_runs_by_hand(project):
     for way, kind in (("loop", "list"), ("array", "ndarray")):
         process = run(project, "scenarios/squares.py", "--way", way, "--size", "10", "--seconds", "0.05")
         assert process.returncode == 0, process.stderr
@@ -54,7 +54,7 @@ def test_the_example_runs_by_hand(project: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_check_prints_is_what_the_guide_shows(project: Path) -> None:
+def test_what_check_prints_is_what_the_guide_shows(project):
     path = project / "scenarios" / "squares.py"
     text = path.read_text().replace("# title ", "# titel ").replace('plus    = "array"', 'plus    = "arrays"')
     path.write_text(text.replace(', size="100"):', "):"))

@@ -65,7 +65,7 @@ def navigation(html: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_page_of_github_is_the_same_on_the_site(small: Path) -> None:
+def test_a_page_of_github_is_the_same_on_the_site(small):
     home = (small / "index.html").read_text()
     page = (small / "docs" / "reference" / "page.html").read_text()
     text = re.sub(r"<[^>]+>", "", page).replace("&quot;", '"')
@@ -80,7 +80,7 @@ def test_a_page_of_github_is_the_same_on_the_site(small: Path) -> None:
 
 
 @pytest.mark.slow
-def test_files_that_are_linked_come_with_the_site(small: Path) -> None:
+def test_files_that_are_linked_come_with_the_site(small):
     addresses = links((small / "index.html").read_text())
     for text, name in {"the code": "step.py", "the data": "data.json"}.items():
         assert (small / addresses[text]).name == name
@@ -89,7 +89,7 @@ def test_files_that_are_linked_come_with_the_site(small: Path) -> None:
 
 
 @pytest.mark.slow
-def test_code_is_shown_by_the_repository_whose_address_is_known(tmp_path: Path) -> None:
+def test_code_is_shown_by_the_repository_whose_address_is_known(tmp_path):
     folder = build(make_project(tmp_path), HARNESS_REPOSITORY="https://host/owner/name")
     addresses = links((folder / "index.html").read_text())
     assert addresses["the code"] == "https://host/owner/name/blob/HEAD/code/step.py"
@@ -98,7 +98,7 @@ def test_code_is_shown_by_the_repository_whose_address_is_known(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_broken_links_are_errors(tmp_path: Path) -> None:
+def test_broken_links_are_errors(tmp_path):
     project = make_project(tmp_path)
     broken = ["docs/missing.md", "docs/reference/page.md#no-heading", "#no-anchor", "code/missing.py", "no-folder"]
     (project / "README.md").write_text("# Project\n\n" + "\n".join(f"[link]({link})\n" for link in broken))
@@ -110,7 +110,7 @@ def test_broken_links_are_errors(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_page_is_in_the_navigation_or_an_example(site: Path) -> None:
+def test_every_page_is_in_the_navigation_or_an_example(site):
     entries = navigation((site / "index.html").read_text())
     for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
         name = page.relative_to(ROOT).with_suffix(".html")

@@ -40,7 +40,7 @@ PAGES = {str(path.relative_to(style.ROOT)): path.read_text() for path in style.f
 
 
 @pytest.mark.slow
-def test_counts_only_fall() -> None:
+def test_counts_only_fall():
     counts = style.current()
     allowances = {name: style.allowance(style.ROOT / name) for name in counts["sentences"]}
     messages = style.problems(counts, style.load_baseline(), allowances)
@@ -48,17 +48,17 @@ def test_counts_only_fall() -> None:
 
 
 @pytest.mark.slow
-def test_few_names_are_forbidden_words() -> None:
+def test_few_names_are_forbidden_words():
     messages = style.excessive_names(style.name_shares())
     assert not messages, "\n".join(messages)
 
 
-def test_pages_are_short() -> None:
+def test_pages_are_short():
     docs = {name for name, text in PAGES.items() if name.startswith("docs/") and len(text.encode()) > LARGEST}
     assert docs <= GENERATED
 
 
-def test_the_headings_of_a_page_are_unique() -> None:
+def test_the_headings_of_a_page_are_unique():
     for name, page in PAGES.items():
         if name == "CHANGELOG.md":  # each version has the same headings
             continue
@@ -67,7 +67,7 @@ def test_the_headings_of_a_page_are_unique() -> None:
         assert not [heading for heading, times in counts.items() if times > 1], name
 
 
-def test_a_rule_flags_the_habit_and_not_plain_english() -> None:
+def test_a_rule_flags_the_habit_and_not_plain_english():
     assert list(EXAMPLES) == list(style.RULES)
     for rule, (habit, plain) in EXAMPLES.items():
         assert (rule in style.flagged(habit), style.flagged(plain)) == (True, []), rule
@@ -75,7 +75,7 @@ def test_a_rule_flags_the_habit_and_not_plain_english() -> None:
         assert [style.flagged(sentence) for sentence in style.sentences(text) if style.flagged(sentence)] == []
 
 
-def test_a_count_that_rises_is_a_problem() -> None:
+def test_a_count_that_rises_is_a_problem():
     baseline = {"sentences": {"a.md": {"docs": 2}}, "summaries": {"a.py": 1}, "names": {"class Card": 1}}
     allowances = {"a.md": {"docs": 0}, "new.md": {"docs": 1}}
 

@@ -13,7 +13,7 @@ from tests.tiers import SLOW, find_reason, format_left_out
 ROOT = Path(__file__).parents[1]
 
 
-def test_markers_decide_in_which_tiers_a_test_runs() -> None:
+def test_markers_decide_in_which_tiers_a_test_runs():
     markers = [set(), {"slow"}, {"docker"}, {"docker", "main_path"}, {"browser", "slow"}, {"docker", "campaign"}]
     runs = {
         tier: [" ".join(sorted(names)) for names in markers if not find_reason(names, tier)]
@@ -30,14 +30,14 @@ def test_markers_decide_in_which_tiers_a_test_runs() -> None:
     assert {find_reason({name}, "quick") for name in SLOW} == set(SLOW)
 
 
-def test_the_last_line_has_the_commands_that_run_what_was_left_out() -> None:
+def test_the_last_line_has_the_commands_that_run_what_was_left_out():
     line = format_left_out(Counter(slow=3, docker=12, campaign=40))
     assert line == "Left out: 12 with Docker Engine, 3 slow (make test-all), 40 of the campaign (make campaign)"
     assert format_left_out(Counter(campaign=1)) == "Left out: 1 of the campaign (make campaign)"
 
 
 @pytest.mark.slow
-def test_in_ci_an_unmarked_test_of_more_than_a_second_of_cpu_time_fails(tmp_path: Path) -> None:
+def test_in_ci_an_unmarked_test_of_more_than_a_second_of_cpu_time_fails(tmp_path):
     spin = "end = time.process_time() + {}\n    while time.process_time() < end:\n        pass\n"
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["tests.tiers"]\n')
     (tmp_path / "test_spin.py").write_text(

@@ -67,7 +67,7 @@ def stored(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("page", ["tutorial.md", "how-to/troubleshooting.md"])
-def test_every_command_is_accepted(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_is_accepted(page, monkeypatch):
     assert len(commands(page)) > 6
     reached: list[str] = []
     monkeypatch.setattr(advice.Command, "invoke", lambda _, context: reached.append(context.command_path))
@@ -89,7 +89,7 @@ def test_every_command_is_accepted(page: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.slow
-def test_the_plans_of_the_tutorial_are_what_the_commands_print(project: Path) -> None:
+def test_the_plans_of_the_tutorial_are_what_the_commands_print(project):
     plan, _, new, checked = blocks("tutorial.md", "text")
     assert is_shown(plan, run(project, "matrix", "--suite", "quick", "--dry-run").stdout)
     printed = []
@@ -105,7 +105,7 @@ def test_the_plans_of_the_tutorial_are_what_the_commands_print(project: Path) ->
 
 
 @pytest.mark.slow
-def test_the_measurement_of_the_tutorial_is_a_stored_run(stored: Path) -> None:
+def test_the_measurement_of_the_tutorial_is_a_stored_run(stored):
     screen = blocks("tutorial.md", "text")[1]
     *_, last = re.findall(r"^\[.*\n", screen, flags=re.MULTILINE)
     rest = screen.partition(last)[2]
@@ -113,7 +113,7 @@ def test_the_measurement_of_the_tutorial_is_a_stored_run(stored: Path) -> None:
     assert is_shown(rest, process.stdout + process.stderr)
 
 
-def test_the_launches_of_the_tutorial_are_those_of_the_stored_run(stored: Path) -> None:
+def test_the_launches_of_the_tutorial_are_those_of_the_stored_run(stored):
     results = session.read(stored)
     stored_lines = {
         f"{f'round {launch.round}' if launch.round else launch.role.value}: {launch.cell.environment} "
@@ -127,7 +127,7 @@ def test_the_launches_of_the_tutorial_are_those_of_the_stored_run(stored: Path) 
     assert set(page_lines) <= stored_lines
 
 
-def test_the_sentences_of_the_tutorial_are_in_its_report() -> None:
+def test_the_sentences_of_the_tutorial_are_in_its_report():
     report = flat((EXAMPLES / "quick" / "report.md").read_text())
     quoted = re.findall(r"^- `(.+)`$", (DOCS / "tutorial.md").read_text().replace(" On a", "\nOn a"), re.MULTILINE)
     assert len(quoted) == 2
@@ -149,7 +149,7 @@ def texts() -> tuple[str, list[re.Pattern[str]]]:
 
 
 @pytest.mark.slow
-def test_every_message_of_the_troubleshooting_page_is_in_the_sources() -> None:
+def test_every_message_of_the_troubleshooting_page_is_in_the_sources():
     joined = [re.sub(r"\n(?=the environment)", " ", block) for block in blocks("how-to/troubleshooting.md", "text")]
     lines = [flat(line).removeprefix("harness: ") for block in joined for line in block.splitlines()]
     assert len(lines) > 15

@@ -19,12 +19,12 @@ def measured(times: float, *claims: Claim, started: str = "2026-11-22T10:00:00Z"
     return Results(replace(planned, plan=plan, host={"cpu": "A | CPU"}), launches)
 
 
-def test_the_page_has_the_table_of_what_is_kept() -> None:
+def test_the_page_has_the_table_of_what_is_kept():
     text = upstream.PAGE.read_text()
     assert text == upstream.page(text, upstream.read_rows()), "to regenerate the page: python -m bench.upstream"
 
 
-def test_a_row_has_what_a_run_told_and_no_more_digits_than_that_is_worth() -> None:
+def test_a_row_has_what_a_run_told_and_no_more_digits_than_that_is_worth():
     (row,) = upstream.rows(measured(3.0, CLAIM, LEAK))
     assert (row["issue"], row["url"]) == (CLAIM.issue.short, CLAIM.issue.url)
     assert (row["at"]["outcome"], row["at"]["rounds"]) == ("confirmed", 5)
@@ -35,7 +35,7 @@ def test_a_row_has_what_a_run_told_and_no_more_digits_than_that_is_worth() -> No
     assert json.loads(json.dumps(row)) == row
 
 
-def test_a_newer_run_takes_the_place_of_an_older_one() -> None:
+def test_a_newer_run_takes_the_place_of_an_older_one():
     old = upstream.rows(measured(3.0, CLAIM))
     new = upstream.rows(measured(1.0, CLAIM, started="2026-11-23T10:00:00Z"))
     (row,) = upstream.merge_rows(old, new)
@@ -47,7 +47,7 @@ def test_a_newer_run_takes_the_place_of_an_older_one() -> None:
     assert upstream.merge_rows([], [unmeasured]) == [unmeasured]
 
 
-def test_the_newest_release_is_no_nightly_wheel_and_no_older_patch_release() -> None:
+def test_the_newest_release_is_no_nightly_wheel_and_no_older_patch_release():
     versions = {"tf-nightly": "2.22.0.dev20260905", "tf2.21": "2.21.0", "tf2.0.1": "2.0.1"}
     sides = {cell(name, mode=mode): 0.01 for name in ("tf2.0", *versions) for mode in ("eager", "graph")}
     planned = run(sides, scenarios=[claimed_scenario(CLAIM)], asked={"claims": [CLAIM.issue.short]})

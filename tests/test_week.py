@@ -1,7 +1,5 @@
 """docs/examples/week is what the runs give that are kept there: `python -m bench.history_demo` writes it."""
 
-from pathlib import Path
-
 import pytest
 from typer.testing import CliRunner
 
@@ -11,7 +9,7 @@ from tests.history.test_page import data
 
 
 @pytest.mark.slow
-def test_the_week_is_what_is_kept_of_it_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_week_is_what_is_kept_of_it_gives(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_HISTORY", str(tmp_path / "history.duckdb"))
     first = min(path.stem for path in (history_demo.WEEK / history_demo.KEPT).glob("*/*.json"))
     for words in (

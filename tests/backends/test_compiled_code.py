@@ -11,7 +11,7 @@ from tests.cards import H100, T4, V100
 IMAGE = "sha256:0123456789abcdef0123"
 
 
-def test_a_place_is_of_one_image_one_scenario_and_one_model_of_gpu() -> None:
+def test_a_place_is_of_one_image_one_scenario_and_one_model_of_gpu():
     models = (([H100], "nvidia-h100"), ([T4, T4], "tesla-t4"), ([T4, V100], "tesla-t4-tesla-v100"), ([], "gpu"))
     for cards, slug in models:
         name = name_cache(IMAGE, {"step.py": b"1", "kit/worker.py": b"2"}, cards)
@@ -24,11 +24,11 @@ def test_a_place_is_of_one_image_one_scenario_and_one_model_of_gpu() -> None:
     assert name_cache(IMAGE, {"step.py": b""}, [H100]) != name_cache(IMAGE, {}, [H100])
 
 
-def test_the_driver_is_told_a_size_that_holds_all_of_tensorflow() -> None:
+def test_the_driver_is_told_a_size_that_holds_all_of_tensorflow():
     assert make_environ("/cache") == {"CUDA_CACHE_PATH": "/cache", "CUDA_CACHE_MAXSIZE": "2147483648"}
 
 
-def test_only_a_first_start_that_may_compile_gets_longer() -> None:
+def test_only_a_first_start_that_may_compile_gets_longer():
     environment = Environment("old", "2.5.3", "3.8", "2022-02-15T00:00:00Z", gpu_code="sm_75 compute_80")
     requirement = Requirement(environment, Device.GPU, Lock(Path("lock"), "0", {}))
     limits = Limits(seconds=5.0, first_start_seconds=60.0)

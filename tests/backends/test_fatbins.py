@@ -20,21 +20,21 @@ BETWEEN = st.binary(max_size=40).filter(lambda data: MAGIC[:1] not in data)
 
 
 @given(MODULES, st.integers(0, 300), st.sampled_from([64, 80, 128]), BETWEEN)
-def test_what_was_written_is_read(written: list[list[str]], size: int, header: int, between: bytes) -> None:
+def test_what_was_written_is_read(written, size, header, between):
     binaries = [fat_binary(*code, size=size, header=header) for code in written]
     modules = list(find_modules(between + between.join(binaries) + between))
     assert modules == [Module(tuple(code), len(data)) for code, data in zip(written, binaries, strict=True)]
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300))
-def test_nothing_is_read_of_what_is_no_fat_binary(before: bytes, after: bytes) -> None:
+def test_nothing_is_read_of_what_is_no_fat_binary(before, after):
     # the compiler's own programs hold the magic number too
     header = MAGIC + b"\x02\x00"
     assert not [module for module in find_modules(before + header + after) if module]
 
 
 @given(MODULES.filter(bool), st.data())
-def test_a_file_that_was_cut_off_has_whole_modules_only(written: list[list[str]], data: st.DataObject) -> None:
+def test_a_file_that_was_cut_off_has_whole_modules_only(written, data):
     complete = library(written)
     cut = complete[: data.draw(st.integers(0, len(complete)))]
     read = [module.code for module in find_modules(cut) if module]
@@ -42,7 +42,7 @@ def test_a_file_that_was_cut_off_has_whole_modules_only(written: list[list[str]]
 
 
 @given(MODULES.filter(bool), st.data())
-def test_a_byte_that_changed_breaks_nothing(written: list[list[str]], data: st.DataObject) -> None:
+def test_a_byte_that_changed_breaks_nothing(written, data):
     broken = bytearray(library(written))
     at = data.draw(st.integers(0, len(broken) - 1))
     broken[at] = data.draw(st.integers(0, 255))
@@ -50,7 +50,7 @@ def test_a_byte_that_changed_breaks_nothing(written: list[list[str]], data: st.D
         assert module is None or module.size <= len(broken)
 
 
-def test_what_only_begins_like_one_is_counted_and_not_believed(tmp_path: Path) -> None:
+def test_what_only_begins_like_one_is_counted_and_not_believed(tmp_path):
     file = tmp_path / "library.so"
     for broken in (
         wrapped(entry("sm_80")[:-1]),  # shorter than its entry says
@@ -64,11 +64,11 @@ def test_what_only_begins_like_one_is_counted_and_not_believed(tmp_path: Path) -
         assert summarize_file(file) == {"modules": [[1, 144, ["sm_70"]]], "unread": 1}
 
 
-def test_an_entry_of_another_kind_is_passed_over() -> None:
+def test_an_entry_of_another_kind_is_passed_over():
     assert [*find_modules(fat_binary("sm_80", "other_80", "ptx_80"))] == [Module(("sm_80", "ptx_80"), 16 + 3 * 128)]
 
 
-def test_the_version_of_ptx_is_told_where_it_stands_alone(tmp_path: Path) -> None:
+def test_the_version_of_ptx_is_told_where_it_stands_alone(tmp_path):
     file = tmp_path / "library.so"
     for code, summary in (
         (["sm_80", "ptx_90:8.5"], ["sm_80", "ptx_90:8.5"]),
@@ -86,7 +86,7 @@ def test_the_version_of_ptx_is_told_where_it_stands_alone(tmp_path: Path) -> Non
 PACKED = b"\x15/\x01\x00" + b"\xf0\x0d\n.version 8.5\n.target sm_90a"
 
 
-def test_ptx_that_is_compressed_tells_its_version_too() -> None:
+def test_ptx_that_is_compressed_tells_its_version_too():
     assert fatbins.decompress_block(PACKED + b"\x05\x00").startswith(b"//////////\n.version 8.5\n.target sm_90a")
     packed = plain("ptx", 90, PACKED, flags=fatbins.COMPRESSED)
     (module,) = find_modules(wrapped(entry("sm_80") + packed))
@@ -94,22 +94,22 @@ def test_ptx_that_is_compressed_tells_its_version_too() -> None:
 
 
 @given(st.binary(max_size=600))
-def test_any_start_of_a_compressed_block_is_unpacked(start: bytes) -> None:
+def test_any_start_of_a_compressed_block_is_unpacked(start):
     assert len(fatbins.decompress_block(start)) <= 300 * len(start)
 
 
-def test_alike_modules_are_counted_together(tmp_path: Path) -> None:
+def test_alike_modules_are_counted_together(tmp_path):
     file = tmp_path / "library.so"
     file.write_bytes(library([["sm_70", "sm_100"], ["ptx_80", "sm_70"], ["sm_100", "sm_70"], ["sm_70", "sm_100"]]))
     size = 16 + 2 * 128  # in whatever order
     assert summarize_file(file)["modules"] == [[3, 3 * size, ["sm_70", "sm_100"]], [1, size, ["sm_70", "ptx_80"]]]
 
 
-def test_it_runs_on_the_catalogues_oldest_python() -> None:
+def test_it_runs_on_the_catalogues_oldest_python():
     ast.parse(Path(fatbins.__file__).read_text(), feature_version=(3, 7))
 
 
-def test_files_and_folders_are_read(tmp_path: Path) -> None:
+def test_files_and_folders_are_read(tmp_path):
     folder = tmp_path / "package" / "python"
     folder.mkdir(parents=True)
     (folder / "_pywrap.so").write_bytes(library([["sm_70"]]))

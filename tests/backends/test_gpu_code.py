@@ -13,7 +13,7 @@ TENSORFLOW = "/packages/tensorflow/libtensorflow_cc.so.2"
 OPS, ADV, CNN = (f"/packages/nvidia/libcudnn_{part}.so.9" for part in ("ops", "adv", "cnn"))
 
 
-def test_machine_code_with_ptx_is_compute_and_alone_it_is_sm() -> None:
+def test_machine_code_with_ptx_is_compute_and_alone_it_is_sm():
     assert describe_libraries({TENSORFLOW: [["sm_35", "ptx_35", "sm_70", "ptx_70"], ["sm_35", "sm_70"]]}).gpu_code == (
         "compute_35 compute_70"
     )
@@ -23,7 +23,7 @@ def test_machine_code_with_ptx_is_compute_and_alone_it_is_sm() -> None:
     assert describe_libraries({}) == LibraryCode()
 
 
-def test_where_a_module_has_ptx_for_what_others_have_machine_code_for() -> None:
+def test_where_a_module_has_ptx_for_what_others_have_machine_code_for():
     others = [["sm_60", "sm_70", "sm_90", "ptx_90"]] * 3
     for module, ptx_alone in (
         (["sm_60", "sm_70", "ptx_90:8.5"], "compute_90 of PTX 8.5"),
@@ -36,7 +36,7 @@ def test_where_a_module_has_ptx_for_what_others_have_machine_code_for() -> None:
         assert describe_libraries(libraries).ptx_alone == ptx_alone, module
 
 
-def test_cudnn_has_what_all_of_its_parts_have_kernels_for_single_gpus_aside() -> None:
+def test_cudnn_has_what_all_of_its_parts_have_kernels_for_single_gpus_aside():
     libraries = {
         OPS: [["sm_75", "sm_80", "sm_90", "ptx_90"], ["sm_75", "sm_80", "sm_90"]],
         ADV: [["sm_70", "sm_75", "sm_80", "sm_90"]],
@@ -52,7 +52,7 @@ def test_cudnn_has_what_all_of_its_parts_have_kernels_for_single_gpus_aside() ->
     )
 
 
-def test_cublas_is_two_libraries() -> None:
+def test_cublas_is_two_libraries():
     libraries = {"/l/libcublas.so.12": [["sm_50"], ["sm_90"]], "/l/libcublasLt.so.12": [["sm_90"], ["sm_100"]]}
     assert describe_libraries(libraries) == LibraryCode(cublas_code="sm_90")
 
@@ -66,7 +66,7 @@ READ = [
 ]
 
 
-def test_the_catalogue_says_what_was_read_in_the_wheels_of_its_locks() -> None:
+def test_the_catalogue_says_what_was_read_in_the_wheels_of_its_locks():
     assert {f"tf2.{minor}" for minor in range(5, 22)} <= set(READ)
     for name in READ:
         environment = CATALOG[name]

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.backends import registry
 from harness.backends.protocol import ImageBackend, RegisteredBackend
@@ -64,9 +63,7 @@ def choose(monkeypatch: pytest.MonkeyPatch) -> Any:
     return choose
 
 
-def test_a_backend_is_chosen_by_what_answers_and_what_was_requested(
-    choose: Any, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+def test_a_backend_is_chosen_by_what_answers_and_what_was_requested(choose, monkeypatch, snapshot):
     """An untrusted script runs in containers alone, and images may be there where none can be made."""
     cases: dict[str, dict[str, Any]] = {
         "auto": {},
@@ -97,7 +94,7 @@ def test_a_backend_is_chosen_by_what_answers_and_what_was_requested(
     assert choices == snapshot
 
 
-def test_the_way_of_gpus_that_was_requested_is_handed_on(choose: Any) -> None:
+def test_the_way_of_gpus_that_was_requested_is_handed_on(choose):
     choose(gpus=["0"])
     assert Ship.via is None
     choose(gpus=["0"], via=GpuWay.CDI)
@@ -105,7 +102,7 @@ def test_the_way_of_gpus_that_was_requested_is_handed_on(choose: Any) -> None:
 
 
 @pytest.mark.usefixtures("choose")
-def test_a_plan_knows_the_gpus_of_the_backend_that_will_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_knows_the_gpus_of_the_backend_that_will_be_chosen(monkeypatch):
     def find(name: str) -> str:
         return registry.find_gpu_host(name, Path()).absent
 
@@ -116,7 +113,7 @@ def test_a_plan_knows_the_gpus_of_the_backend_that_will_be_chosen(monkeypatch: p
             assert find("auto") == "raft"
 
 
-def test_every_entry_keeps_the_protocol_and_is_a_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_entry_keeps_the_protocol_and_is_a_choice(tmp_path, monkeypatch):
     """Nothing is asked of an engine to make one."""
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     for entry in ENTRIES:

@@ -1,12 +1,9 @@
 """axe-core finds nothing wrong with report.html."""
 
-from collections.abc import Callable
-
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Opener
 from tests.browser.pages import empty, small, strange
 
 pytestmark = pytest.mark.browser
@@ -27,7 +24,7 @@ def wrong_in_both_schemes(page: Page) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [small, strange, empty])
-def test_a_page_and_its_dialog(open_page: Opener, text: Callable[[], str]) -> None:
+def test_a_page_and_its_dialog(open_page, text):
     page = open_page(text())
     expect(page.locator("[data-chart]:not([data-drawn])")).to_have_count(0)
     page.locator("details").evaluate_all("nodes => nodes.forEach((node) => { node.open = true })")

@@ -10,7 +10,6 @@ from bench.examples import EXAMPLES, LAUNCHES
 from harness import session
 from harness.report import sections
 from harness.report.html import page as report
-from tests.browser.conftest import Opener
 
 pytestmark = pytest.mark.browser
 
@@ -28,7 +27,7 @@ def run(tmp_path: Path) -> Callable[[str], Path]:
     return unpacked
 
 
-def test_report_html_answers_within_700_pixels(open_page: Opener, run: Callable[[str], Path]) -> None:
+def test_report_html_answers_within_700_pixels(open_page, run):
     results = session.read(run("headline"))
     page = open_page(report.render(results, sections.build(results)), viewport=SCREEN)
     title, first, contents = (page.locator(name).bounding_box() for name in ("h1", ".head", "nav"))
@@ -39,7 +38,7 @@ def test_report_html_answers_within_700_pixels(open_page: Opener, run: Callable[
     assert contents["y"] < SCREEN["height"]
 
 
-def test_a_profiles_first_flame_graph_is_on_the_first_screen(open_page: Opener, run: Callable[[str], Path]) -> None:
+def test_a_profiles_first_flame_graph_is_on_the_first_screen(open_page, run):
     folder = run("profile")
     session.report(folder)
     page = open_page((folder / "profile.html").read_text(), viewport=SCREEN)

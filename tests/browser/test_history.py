@@ -10,7 +10,6 @@ from harness.history import page as history
 from harness.history.states import judge_series
 from harness.model.history import Note
 from harness.report.html import assets
-from tests.browser.conftest import Opener
 from tests.browser.test_accessibility import wrong_in_both_schemes
 from tests.history.nights import entries, key, noise, season, series
 
@@ -47,14 +46,14 @@ def places(page: Page) -> list[float]:
 
 
 @pytest.mark.slow
-def test_axe_finds_nothing(open_page: Opener) -> None:
+def test_axe_finds_nothing(open_page):
     for text in (seasonal, hostile):
         page = open_page(text())
         page.get_by_text("Runs:").click()
         assert wrong_in_both_schemes(page) == []
 
 
-def test_the_page_shows_what_was_found_first_with_its_level_its_breaks_and_notes(open_page: Opener) -> None:
+def test_the_page_shows_what_was_found_first_with_its_level_its_breaks_and_notes(open_page):
     page = open_page(seasonal(), color_scheme="light")
     expect(lines(page)).to_have_count(17)
     expect(page.locator("#index .spark .course").first).to_be_attached()
@@ -83,7 +82,7 @@ def test_the_page_shows_what_was_found_first_with_its_level_its_breaks_and_notes
     assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
-def test_a_name_opens_its_series_and_its_address_leads_back_to_it(open_page: Opener) -> None:
+def test_a_name_opens_its_series_and_its_address_leads_back_to_it(open_page):
     page = open_page(seasonal())
     page.get_by_role("link", name="gather tf2.2 cpu vs tf1.14").click()
     heading = page.get_by_role("heading", name="gather tf2.2 cpu vs tf1.14")
@@ -101,7 +100,7 @@ def test_a_name_opens_its_series_and_its_address_leads_back_to_it(open_page: Ope
     expect(page.locator("#index").get_by_role("status")).to_have_text("1 of 17 series")
 
 
-def test_next_and_previous_go_through_the_index_as_it_is_filtered(open_page: Opener) -> None:
+def test_next_and_previous_go_through_the_index_as_it_is_filtered(open_page):
     page = open_page(seasonal())
     page.get_by_label("scenario").select_option("conv")
     expect(lines(page)).to_have_count(12)
@@ -133,7 +132,7 @@ def zoomed(page: Page, least: int, most: int) -> int:
     return page.wait_for_function(counted, arg=[least, most]).json_value()
 
 
-def test_the_chart_zooms_and_moves_by_drag_buttons_keys_and_wheel(open_page: Opener) -> None:
+def test_the_chart_zooms_and_moves_by_drag_buttons_keys_and_wheel(open_page):
     page = open_page(seasonal(), viewport={"width": 1280, "height": 1000})
     expect(shown(page)).to_have_count(120)
     labels = page.locator(".plot .role-axis-label text", has_text="×")
@@ -174,7 +173,7 @@ def test_the_chart_zooms_and_moves_by_drag_buttons_keys_and_wheel(open_page: Ope
     zoomed(page, moved, 120)
 
 
-def test_arrow_keys_and_a_pointer_tell_of_each_run(open_page: Opener) -> None:
+def test_arrow_keys_and_a_pointer_tell_of_each_run(open_page):
     page = open_page(seasonal())
     plot = page.get_by_role("slider")
     plot.focus()
@@ -200,14 +199,14 @@ def test_arrow_keys_and_a_pointer_tell_of_each_run(open_page: Opener) -> None:
     expect(flags(page)).to_have_text(["A", "B", "C", "1", "2"])
 
 
-def test_without_scripts_what_was_found_is_there(open_page: Opener) -> None:
+def test_without_scripts_what_was_found_is_there(open_page):
     page = open_page(seasonal(), java_script_enabled=False)
     expect(page.get_by_text("Confirmed: 1 series slower since the run of 24 Oct 2026")).to_be_visible()
     assert "Scripts are off" in (page.locator("noscript").text_content() or "")
     expect(page.get_by_role("button")).to_have_count(0)
 
 
-def test_a_page_without_vega_has_no_charts_and_says_so(open_page: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_without_vega_has_no_charts_and_says_so(open_page, monkeypatch):
     monkeypatch.setattr(
         assets, "make_vega_script", lambda _: assets.PageScript("window.vegaEmbed = () => Promise.resolve();")
     )
@@ -218,14 +217,14 @@ def test_a_page_without_vega_has_no_charts_and_says_so(open_page: Opener, monkey
     expect(page.get_by_text("This page has no charts")).to_be_visible()
 
 
-def test_hostile_strings_are_shown_as_text(open_page: Opener) -> None:
+def test_hostile_strings_are_shown_as_text(open_page):
     page = open_page(hostile())
     assert page.title() == "History of 3 runs on 1 machine, 1 Aug 2026 to 3 Aug 2026"
     expect(page.locator("#series-name")).to_contain_text("<script>document.title = 'broken'</script>")
     expect(page.locator("main script")).to_have_count(0)
 
 
-def test_a_history_without_series_says_so(open_page: Opener) -> None:
+def test_a_history_without_series_says_so(open_page):
     page = open_page(history.render([], [], [], 0.03))
     expect(page.get_by_role("heading", level=1)).to_have_text("A history without runs")
     expect(page.locator("#index")).to_be_hidden()

@@ -6,7 +6,6 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from harness.report.html import assets
-from tests.browser.conftest import Opener
 from tests.browser.pages import empty, large, small, strange, uncharted
 
 pytestmark = pytest.mark.browser
@@ -27,7 +26,7 @@ def drawn(page: Page) -> Page:
     return page
 
 
-def test_every_chart_is_drawn_and_has_a_tooltip_and_the_theme(open_page: Opener) -> None:
+def test_every_chart_is_drawn_and_has_a_tooltip_and_the_theme(open_page):
     page = drawn(open_page(small(), color_scheme="light"))
     charts = page.locator("[data-chart]")
     # one of them in what is folded away
@@ -49,7 +48,7 @@ def test_every_chart_is_drawn_and_has_a_tooltip_and_the_theme(open_page: Opener)
     assert label.evaluate("node => getComputedStyle(node).fill") != before
 
 
-def test_tables_are_sorted_by_number_both_ways_and_as_they_were_and_from_the_keyboard(open_page: Opener) -> None:
+def test_tables_are_sorted_by_number_both_ways_and_as_they_were_and_from_the_keyboard(open_page):
     page = open_page(small())
     before = column(page, "time, ms")
     heading = cells(page).get_by_role("columnheader", name="time, ms")
@@ -80,7 +79,7 @@ def test_tables_are_sorted_by_number_both_ways_and_as_they_were_and_from_the_key
     assert order == sorted(order)
 
 
-def test_tables_are_filtered_by_value_text_and_verdict(open_page: Opener) -> None:
+def test_tables_are_filtered_by_value_text_and_verdict(open_page):
     page = open_page(small())
     box = cells(page)
     status = box.get_by_role("status")
@@ -107,7 +106,7 @@ def test_tables_are_filtered_by_value_text_and_verdict(open_page: Opener) -> Non
     assert not {"unclear", "no verdict", "different work"} & set(settled)
 
 
-def test_a_long_table_is_shown_in_slices_and_sorted_as_a_whole(open_page: Opener) -> None:
+def test_a_long_table_is_shown_in_slices_and_sorted_as_a_whole(open_page):
     page = open_page(large())
     box = cells(page)
     expect(box.get_by_role("status")).to_have_text("300 of 300 cells, the first 200 shown")
@@ -121,7 +120,7 @@ def test_a_long_table_is_shown_in_slices_and_sorted_as_a_whole(open_page: Opener
     expect(box.get_by_role("button", name="Show more")).to_be_hidden()
 
 
-def test_filters_and_order_are_in_the_address_and_a_reload_keeps_them(open_page: Opener) -> None:
+def test_filters_and_order_are_in_the_address_and_a_reload_keeps_them(open_page):
     page = open_page(small())
     box = cells(page)
     box.get_by_label("environment").select_option("tf2.0")
@@ -148,7 +147,7 @@ def test_filters_and_order_are_in_the_address_and_a_reload_keeps_them(open_page:
     expect(page.locator("[data-sortable]").first.get_by_label("Verdict")).to_have_value("")
 
 
-def test_back_undoes_a_choice_and_all_that_was_typed(open_page: Opener) -> None:
+def test_back_undoes_a_choice_and_all_that_was_typed(open_page):
     page = open_page(small())
     box = cells(page)
     status = box.get_by_role("status")
@@ -168,7 +167,7 @@ def test_back_undoes_a_choice_and_all_that_was_typed(open_page: Opener) -> None:
     assert "cells.environment=tf2.0#" in page.url
 
 
-def test_numbers_and_names_open_a_dialog_about_their_cells(open_page: Opener) -> None:
+def test_numbers_and_names_open_a_dialog_about_their_cells(open_page):
     page = drawn(open_page(small()))
     dialog = page.get_by_role("dialog")
     # a number of the times: its launches; a comparison's number has two cells
@@ -208,9 +207,7 @@ def test_numbers_and_names_open_a_dialog_about_their_cells(open_page: Opener) ->
     expect(dialog).to_be_hidden()
 
 
-def test_without_vega_a_cell_has_its_launches_and_no_empty_chart(
-    open_page: Opener, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_vega_a_cell_has_its_launches_and_no_empty_chart(open_page, monkeypatch):
     monkeypatch.setattr(
         assets, "make_vega_script", lambda _: assets.PageScript("window.vegaEmbed = () => Promise.resolve();")
     )
@@ -227,7 +224,7 @@ def read_ground(page: Page) -> str:
     return color
 
 
-def test_the_theme_is_the_systems_until_it_is_chosen(open_page: Opener) -> None:
+def test_the_theme_is_the_systems_until_it_is_chosen(open_page):
     for scheme in ("light", "dark"):
         page = open_page(small(), color_scheme=scheme)
         button = page.get_by_role("button", name="Dark theme")
@@ -241,7 +238,7 @@ def test_the_theme_is_the_systems_until_it_is_chosen(open_page: Opener) -> None:
         assert read_ground(page) != before
 
 
-def test_all_is_unfolded_on_paper_and_folded_again_after(open_page: Opener) -> None:
+def test_all_is_unfolded_on_paper_and_folded_again_after(open_page):
     page = drawn(open_page(small()))
     folded = page.locator("details:not([open])")
     count = folded.count()
@@ -255,7 +252,7 @@ def test_all_is_unfolded_on_paper_and_folded_again_after(open_page: Opener) -> N
     assert page.locator("h1").evaluate("node => getComputedStyle(node).color") == "rgb(29, 33, 37)"
 
 
-def test_without_scripts_the_numbers_are_there_and_what_is_missing_is_said(open_page: Opener) -> None:
+def test_without_scripts_the_numbers_are_there_and_what_is_missing_is_said(open_page):
     page = open_page(small(), java_script_enabled=False)
     assert "Scripts are off" in (page.locator("noscript").text_content() or "")
     expect(page.locator("td[data-cells]").first).to_be_visible()
@@ -267,14 +264,14 @@ def test_without_scripts_the_numbers_are_there_and_what_is_missing_is_said(open_
     expect(page.locator("main h2").last).to_be_in_viewport()
 
 
-def test_a_run_without_a_number_is_shown(open_page: Opener) -> None:
+def test_a_run_without_a_number_is_shown(open_page):
     page = open_page(empty())
     expect(page.get_by_text("No cell has a result.")).to_be_visible()
     cells(page).locator("td[data-cells]").first.get_by_role("button").click()
     expect(page.get_by_role("dialog")).to_contain_text("it raised")
 
 
-def test_hostile_strings_are_shown_as_text(open_page: Opener) -> None:
+def test_hostile_strings_are_shown_as_text(open_page):
     page = drawn(open_page(strange()))
     page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
     assert "<script>alert(1)</script>" in page.locator("main").inner_text()
@@ -287,7 +284,7 @@ def test_hostile_strings_are_shown_as_text(open_page: Opener) -> None:
         expect(dialog).to_be_hidden()
 
 
-def test_a_script_that_got_in_would_not_run(open_page: Opener) -> None:
+def test_a_script_that_got_in_would_not_run(open_page):
     """The second wall: should an escape ever be forgotten, the page's policy lets no script run but its own."""
     text = small().replace("<h1", "<script>document.title = 'broken'</script><h1", 1)
     # the browser says that it refused

@@ -1,12 +1,8 @@
 """The documentation site in a browser, open_page from the disk: it needs no server and asks no host."""
 
-from pathlib import Path
-
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
-
-from tests.browser.conftest import Opener
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -28,7 +24,7 @@ def serious(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_accessible_and_fits_a_phone(open_page: Opener, site: Path, name: str) -> None:
+def test_a_page_is_accessible_and_fits_a_phone(open_page, site, name):
     page = open_page(site / name, color_scheme="light")
     for folded in page.locator("article details").all():
         folded.evaluate("node => { node.open = true }")
@@ -39,7 +35,7 @@ def test_a_page_is_accessible_and_fits_a_phone(open_page: Opener, site: Path, na
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_search_and_navigation_lead_from_page_to_page(open_page: Opener, site: Path) -> None:
+def test_search_and_navigation_lead_from_page_to_page(open_page, site):
     page = open_page(site / "index.html")
     page.get_by_placeholder("Search").fill("unclear")
     page.keyboard.press("Enter")

@@ -6,7 +6,6 @@ import pytest
 
 from harness.report.html import page as report
 from harness.report.profiles import ProfileReport
-from tests.browser.conftest import Opener
 from tests.browser.pages import small
 from tests.browser.test_accessibility import wrong
 from tests.browser.test_history import seasonal
@@ -29,7 +28,7 @@ def profile() -> str:
 
 
 @pytest.mark.parametrize("text", [small, seasonal, profile])
-def test_a_page_fits_every_width_and_axe_finds_nothing_in_light_and_in_dark(open_page: Opener, text) -> None:
+def test_a_page_fits_every_width_and_axe_finds_nothing_in_light_and_in_dark(open_page, text):
     page = open_page(text())
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 800})

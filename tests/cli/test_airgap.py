@@ -32,9 +32,7 @@ def package_index(tmp_path: Path, harness: Harness) -> Iterator[PackageIndex]:
 
 
 @pytest.mark.slow
-def test_a_pack_has_all_for_an_environment_without_the_index(
-    package_index: PackageIndex, harness: Harness, tmp_path: Path
-) -> None:
+def test_a_pack_has_all_for_an_environment_without_the_index(package_index, harness, tmp_path):
     folder = tmp_path / "pack"
     process = harness("images", "pack", str(folder), "old", "--no-images")
     assert process.returncode == 0, process.stderr

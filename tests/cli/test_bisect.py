@@ -2,16 +2,13 @@
 
 from pathlib import Path
 
-import pytest
-
 from harness.bisect import run
 from harness.bisect.request import BisectRequest
 from harness.model.errors import CannotRunHereError
 from harness.model.scenario import OWN
-from tests.cli.conftest import Harness
 
 
-def test_a_search_knows_how_its_script_was_passed(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_knows_how_its_script_was_passed(harness, monkeypatch):
     requests: list[BisectRequest] = []
 
     def start(request: BisectRequest, folder: Path, *_: object, wait: bool) -> None:

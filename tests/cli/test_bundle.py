@@ -4,11 +4,9 @@ import json
 
 import pytest
 
-from tests.cli.conftest import Harness
-
 
 @pytest.mark.slow
-def test_a_run_becomes_a_bundle_of_at_most_two_cells(harness: Harness) -> None:
+def test_a_run_becomes_a_bundle_of_at_most_two_cells(harness):
     harness.matrix("-s", "ways", "-a", "way=fine", "-a", "speed=fast,slow", "--rounds", "1")
     refused = harness.call("bundle", str(harness.run), "-e", "old,new")
     assert (refused.returncode, " 1 or 2" in refused.stderr) == (2, True)

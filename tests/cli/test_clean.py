@@ -6,11 +6,11 @@ import pytest
 
 from harness.machine import sysfs
 from harness.machine.gpu import clocks
-from tests.cli.conftest import NOWHERE, Harness
+from tests.cli.conftest import NOWHERE
 from tests.stand_in.gpus import T4, Machine
 
 
-def test_what_a_killed_run_left_is_removed_and_a_run_of_which_nothing_is_found_is_named(harness: Harness) -> None:
+def test_what_a_killed_run_left_is_removed_and_a_run_of_which_nothing_is_found_is_named(harness):
     name = "2026-11-21T00-00-00Z-dead"
     scratch = Path(os.environ["HARNESS_CACHE_DIR"]) / "scratch" / name / "launch"
     scratch.mkdir(parents=True)
@@ -29,7 +29,7 @@ def test_what_a_killed_run_left_is_removed_and_a_run_of_which_nothing_is_found_i
 
 
 @pytest.mark.slow
-def test_clocks_that_a_killed_run_left_locked_are_unlocked(harness: Harness, stand_ins: Path, tmp_path: Path) -> None:
+def test_clocks_that_a_killed_run_left_locked_are_unlocked(harness, stand_ins, tmp_path):
     boot = sysfs.read_text(Path("/proc/sys/kernel/random/boot_id"))
     uuid = "GPU-00000000-57a4-d000-0000-000000000000"  # the stand-ins' first card
     clocks.get_mark_path().write_text(json.dumps({"boot": boot, "uuids": [uuid]}))

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from harness.cli import app
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.launch import Clock, Status
-from tests.cli.conftest import Harness, stored
+from tests.cli.conftest import stored
 from tests.factories import broken, cell, scenario
 from tests.two_runs import CELLS, Stored, all_but, first, second
 
@@ -38,7 +37,7 @@ def compare(tmp_path: Path) -> Compare:
     return command
 
 
-def test_without_runs_the_newest_two_are_compared(harness: Harness) -> None:
+def test_without_runs_the_newest_two_are_compared(harness):
     for number, (run, launches) in enumerate((first(), second(all_but(ONE, 1.3)), second(all_but(ONE, 0.7)))):
         path = stored(harness.root / "results", replace(run, id=f"run{number}"), launches)
         os.utime(path / "run.json", (number, number))
@@ -48,7 +47,7 @@ def test_without_runs_the_newest_two_are_compared(harness: Harness) -> None:
     assert "B vs A: 1 faster, 5 same." in process.stdout
 
 
-def test_a_comparison_names_its_folders_and_says_what_changed(compare: Compare, tmp_path: Path) -> None:
+def test_a_comparison_names_its_folders_and_says_what_changed(compare, tmp_path):
     result = compare(first(), second(all_but(ONE, 1.3)))
     output = result.stdout.replace("\n", "")
     assert (result.exit_code, "B vs A: 1 slower, 5 same." in output) == (0, True)
@@ -59,7 +58,7 @@ def test_a_comparison_names_its_folders_and_says_what_changed(compare: Compare, 
     assert {entry["change"]["verdict"] for entry in document["cells"]} == {"same"}
 
 
-def test_a_gate_ends_by_what_is_slower_or_broken(compare: Compare) -> None:
+def test_a_gate_ends_by_what_is_slower_or_broken(compare):
     run, launches = second(all_but(ONE, 1.3))
     failures = [broken(CELLS[0], Status.FAILED, number) for number in range(6)]
     with_failure = run, [*(launch for launch in launches if launch.cell != CELLS[0]), *failures]
@@ -86,7 +85,7 @@ def test_a_gate_ends_by_what_is_slower_or_broken(compare: Compare) -> None:
     assert (result.exit_code, "--fail-on" in result.stderr) == (3, True)
 
 
-def test_what_cannot_be_compared_is_refused(compare: Compare, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_what_cannot_be_compared_is_refused(compare, tmp_path, snapshot):
     run, launches = second()
     by_cpu = [
         replace(launch, samples=[replace(sample, cpu_seconds=sample.seconds) for sample in launch.samples])

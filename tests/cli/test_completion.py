@@ -59,7 +59,7 @@ def here(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
     return harness
 
 
-def test_a_word_becomes_what_there_is(here: Harness) -> None:
+def test_a_word_becomes_what_there_is(here):
     words = {
         "harness mat": ["matrix"],
         "harness images bui": ["build"],
@@ -104,12 +104,12 @@ def test_a_word_becomes_what_there_is(here: Harness) -> None:
     assert completed == words
 
 
-def test_a_word_has_its_help(here: Harness) -> None:
+def test_a_word_has_its_help(here):
     assert complete_line(app, "harness matrix -e o") == "old\tTensorFlow 1.0.0"
     assert complete_line(app, "harness matrix -a s") == "speed=\tfast, slow"
 
 
-def test_what_cannot_be_read_completes_to_nothing(here: Harness) -> None:
+def test_what_cannot_be_read_completes_to_nothing(here):
     (here.root / "docker-bake.hcl").write_text("variable {")
     (here.root / "scenarios" / "suites.toml").write_text("[")
     (here.root / "scenarios" / "ways.py").write_text("")
@@ -119,7 +119,7 @@ def test_what_cannot_be_read_completes_to_nothing(here: Harness) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", list(Shell))
-def test_a_shell_completes(here: Harness, shell: Shell) -> None:
+def test_a_shell_completes(here, shell):
     if shutil.which(shell) is None:
         lacking(f"there is no {shell}", ALL)
     script = {Shell.BASH: BASH, Shell.FISH: FISH, Shell.ZSH: ZSH}[shell]
@@ -148,14 +148,14 @@ def test_a_shell_completes(here: Harness, shell: Shell) -> None:
         assert process.stdout.split("\t")[0].strip() == expected, process.stderr
 
 
-def test_a_reader_that_leaves_early_is_no_error(here: Harness) -> None:
+def test_a_reader_that_leaves_early_is_no_error(here):
     command = f"{sys.executable} -m harness | :"
     environ = {**os.environ, VARIABLE: "harness "}
     process = subprocess.run(["bash", "-c", command], env=environ, capture_output=True, text=True, check=True)
     assert process.stderr == ""
 
 
-def test_nothing_heavy_is_imported(here: Harness) -> None:
+def test_nothing_heavy_is_imported(here):
     heavy = "{'pydantic', 'scipy', 'numpy', 'docker', 'jinja2', 'rich', 'altair', 'hcl2', 'requests', 'packaging'}"
     lines = ("harness ", "harness matrix -e ", "harness matrix -a ", "harness matrix --suite ", "harness report ")
     code = f"""

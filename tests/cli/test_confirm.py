@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner, Result
 
 from harness.bisect.request import BisectRequest
@@ -137,9 +136,7 @@ def _night(measured: Summary, night: int, speed: str) -> Summary:
 
 
 @pytest.mark.slow
-def test_the_old_lock_is_measured_against_the_new_and_the_change_confirmed(
-    command: Callable[..., Result], nights: Callable[[str, str], None]
-) -> None:
+def test_the_old_lock_is_measured_against_the_new_and_the_change_confirmed(command, nights):
     nights("1.0", "2.0")
     result = command("history", "confirm", "--all-suspected", *SHORT)
     assert result.exit_code == 5, result.stderr
@@ -154,12 +151,7 @@ def test_the_old_lock_is_measured_against_the_new_and_the_change_confirmed(
 
 
 @pytest.mark.slow
-def test_what_cannot_be_made_again_is_told_and_stays_suspected(
-    command: Callable[..., Result],
-    nights: Callable[[str, str], None],
-    monkeypatch: pytest.MonkeyPatch,
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_what_cannot_be_made_again_is_told_and_stays_suspected(command, nights, monkeypatch, snapshot):
     nights("0.9", "2.0")
     result = command("history", "confirm", "--all-suspected", *SHORT)
     assert (result.exit_code, result.stdout) == (1, "")
@@ -174,8 +166,8 @@ def test_what_cannot_be_made_again_is_told_and_stays_suspected(
 
 @pytest.mark.slow
 def test_the_wheels_of_a_line_are_measured_side_by_side_and_searched_for_the_first_slower_one(
-    command: Callable[..., Result], index: PackageIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    command, index, monkeypatch
+):
     monkeypatch.setattr("harness.bisect.probe.SEARCH_WARMUP", 0.001)
     monkeypatch.setattr("harness.bisect.probe.SEARCH_MEASURE", 0.02)
     scenario = Path("scenarios", "waits.py")
@@ -245,16 +237,12 @@ def confirm(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     return call
 
 
-def test_a_confirmed_slowdown_determines_the_exit_code_though_another_change_is_undecided(
-    confirm: Callable[..., int],
-) -> None:
+def test_a_confirmed_slowdown_determines_the_exit_code_though_another_change_is_undecided(confirm):
     codes = {machines: confirm(*machines) for machines in (("another", "one"), ("one", "another"), ("another",))}
     assert codes == {("another", "one"): 5, ("one", "another"): 5, ("another",): 1}
 
 
-def test_a_decision_stays_though_the_command_is_killed_during_the_search(
-    confirm: Callable[..., int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_decision_stays_though_the_command_is_killed_during_the_search(confirm, monkeypatch):
     def kill(*_: object, **__: object) -> None:
         raise SystemExit
 
@@ -265,9 +253,7 @@ def test_a_decision_stays_though_the_command_is_killed_during_the_search(
         assert [decision.confirmed for decision in history.decisions()] == [True]
 
 
-def test_a_decision_with_the_result_of_its_search_replaces_the_one_without_it(
-    confirm: Callable[..., int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_decision_with_the_result_of_its_search_replaces_the_one_without_it(confirm, monkeypatch):
     monkeypatch.setattr("harness.cli.confirm._locate_change", lambda *_, **__: {"pair": ["x==3", "x==4"]})
     assert confirm("one") == 5
     listed = CliRunner().invoke(app, ["history", "list"]).stdout
@@ -276,9 +262,7 @@ def test_a_decision_with_the_result_of_its_search_replaces_the_one_without_it(
     ]
 
 
-def test_a_nightly_that_its_keras_made_slower_is_searched_among_the_versions_of_keras(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_nightly_that_its_keras_made_slower_is_searched_among_the_versions_of_keras(monkeypatch, tmp_path):
     wheels = ["tf-nightly==2.23.0.dev1", "tf-nightly==2.23.0.dev6"]
     searches: list[tuple[str, str, str]] = []
 
@@ -311,7 +295,7 @@ def test_a_nightly_that_its_keras_made_slower_is_searched_among_the_versions_of_
         assert location.get("commits", []) == (["link"] if ends else [])
 
 
-def test_a_confirmed_slowdown_without_its_wheels_is_searched_once_more() -> None:
+def test_a_confirmed_slowdown_without_its_wheels_is_searched_once_more():
     line = of_line(stepped(14, 24))
     (finding,) = find_changes([line])
     size = ("2026-02-01T04:00:00+00:00", 1.08, 1.06, 1.1)

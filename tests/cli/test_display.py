@@ -342,7 +342,7 @@ def test_launches_of_the_rounds_tell_better_than_pilots():
     assert run_.left(30.0) == "0 s left"
 
 
-def test_a_terminal_shows_which_turn_is_taken() -> None:
+def test_a_terminal_shows_which_turn_is_taken():
     progress = LiveLaunches(planned(rounds=3), lambda: 0.0)
     progress.begin(CELLS[0], 1)
     progress.turn(4, 20)

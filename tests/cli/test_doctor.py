@@ -9,7 +9,6 @@ from typing import Any
 
 import pynvml
 import pytest
-from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner, Result
 
 from harness.cli import app
@@ -19,7 +18,6 @@ from harness.machine.doctor.counters import Period
 from harness.machine.gpu.host import read
 from harness.machine.lock import hold_machine
 from harness.model.errors import CannotRunHereError, Exit
-from tests.cli.conftest import Harness
 from tests.machine.gpu.library import DIVIDED, H100, K80, NEW, OLD, Library
 
 #: Those that follow, whatever this machine has; others may come between and after them.
@@ -31,7 +29,7 @@ def run(*arguments: str) -> Result:
 
 
 @pytest.mark.slow
-def test_listening_has_a_score_and_every_check_has_a_line() -> None:
+def test_listening_has_a_score_and_every_check_has_a_line():
     result = run("--json")
     assert result.exit_code == 0
     document = json.loads(result.stdout)
@@ -56,7 +54,7 @@ def test_listening_has_a_score_and_every_check_has_a_line() -> None:
     assert not any(line.endswith(" ") for line in lines)
 
 
-def test_it_does_not_listen_while_a_run_measures() -> None:
+def test_it_does_not_listen_while_a_run_measures():
     with hold_machine():
         refused = run()
         result = run("--no-listen", "--json")
@@ -87,7 +85,7 @@ def checks(result: Result) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_engine")
-def test_what_is_wanted_and_missing_is_exit_4(has_gpus: Callable[[Library], None], snapshot: SnapshotAssertion) -> None:
+def test_what_is_wanted_and_missing_is_exit_4(has_gpus, snapshot):
     absent = Library([], starts=pynvml.NVMLError(pynvml.NVML_ERROR_DRIVER_NOT_LOADED))
     entries = {}
     for case, library, options, check, code in (
@@ -107,7 +105,7 @@ def test_what_is_wanted_and_missing_is_exit_4(has_gpus: Callable[[Library], None
 
 
 @pytest.mark.usefixtures("no_engine")
-def test_each_environment_says_how_it_runs_on_an_old_gpu(has_gpus: Callable[[Library], None]) -> None:
+def test_each_environment_says_how_it_runs_on_an_old_gpu(has_gpus):
     has_gpus(Library([K80], **OLD))
     result = run("--no-listen", "--json", "-e", "tf2.1[01]", "-e", "tf1.15-ngc")
     document = json.loads(result.stdout)
@@ -125,8 +123,8 @@ def test_each_environment_says_how_it_runs_on_an_old_gpu(has_gpus: Callable[[Lib
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_engine")
 def test_the_first_line_is_whether_any_release_runs_on_the_gpu_and_environments_of_one_kind_share_a_line(
-    has_gpus: Callable[[Library], None], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+    has_gpus, monkeypatch, snapshot
+):
     monkeypatch.setenv("COLUMNS", "400")
     texts = {}
     for case, cards, options in (
@@ -146,7 +144,7 @@ def test_the_first_line_is_whether_any_release_runs_on_the_gpu_and_environments_
 
 
 @pytest.mark.usefixtures("no_engine")
-def test_how_the_gpus_that_are_wanted_are_set_is_told_with_commands(has_gpus: Callable[[Library], None]) -> None:
+def test_how_the_gpus_that_are_wanted_are_set_is_told_with_commands(has_gpus):
     has_gpus(Library([K80, H100], **NEW))
     wanted = checks(run("--no-listen", "--json", "--gpus", "1"))
     assert wanted["GPU 1 power limit"]["command"] == "sudo nvidia-smi -i 1 -pl 700"
@@ -157,7 +155,7 @@ def test_how_the_gpus_that_are_wanted_are_set_is_told_with_commands(has_gpus: Ca
 
 
 @pytest.mark.slow
-def test_an_interrupted_doctor_ends_as_every_command_does(harness: Harness) -> None:
+def test_an_interrupted_doctor_ends_as_every_command_does(harness):
     process = harness.start("doctor", "--seconds", "100s")
     assert process.stderr
     process.stderr.readline()
@@ -167,7 +165,7 @@ def test_an_interrupted_doctor_ends_as_every_command_does(harness: Harness) -> N
 
 
 @pytest.mark.slow
-def test_what_processes_call_themselves_cannot_change_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_processes_call_themselves_cannot_change_the_terminal(monkeypatch):
     check = system.check_other_load
 
     def check_named(period: Period) -> CheckResult:

@@ -3,19 +3,15 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from tests.conftest import ROOT
 from tests.stand_in.gpus import H100, Machine
 
 
 @pytest.mark.slow
-def test_a_dry_run_tells_substitutes_what_the_driver_compiles_and_how_long_that_takes(
-    stand_ins: Path, tmp_path: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_a_dry_run_tells_substitutes_what_the_driver_compiles_and_how_long_that_takes(stand_ins, tmp_path, snapshot):
     environ = {**os.environ, **Machine(stand_ins, [H100]).environ(), "DOCKER_HOST": "unix:///nowhere/docker.sock"}
     options = ["--gpu", "--suite", "seed", "--dry-run", "--backend", "docker", "--results", str(tmp_path / "results")]
     command = [sys.executable, "-m", "harness", "matrix", *options]

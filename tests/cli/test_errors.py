@@ -6,7 +6,6 @@ import shlex
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from tests.cli.conftest import NOWHERE, SCENARIO, Harness, stored
 from tests.report.formats.examples import example, nothing
@@ -200,9 +199,7 @@ def project(harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("part", COMMANDS)
-def test_a_wrong_command_line_gets_a_sentence_and_its_exit_code(
-    project: Harness, tmp_path: Path, part: str, snapshot: SnapshotAssertion
-) -> None:
+def test_a_wrong_command_line_gets_a_sentence_and_its_exit_code(project, tmp_path, part, snapshot):
     places = {"LONG": "a" * 300, "/outside.py": str(tmp_path / "outside.py")}
     for name, folder in (("RUN", "runs"), ("EMPTY", "empty")):
         places[name] = str(next((tmp_path / folder).iterdir()))
@@ -221,7 +218,7 @@ def test_a_wrong_command_line_gets_a_sentence_and_its_exit_code(
 
 
 @pytest.mark.slow
-def test_a_process_ends_with_the_exit_code_of_its_command(project: Harness) -> None:
+def test_a_process_ends_with_the_exit_code_of_its_command(project):
     """The other codes, and the other commands, have processes in the files of their commands."""
     codes = {
         "history list": 0,

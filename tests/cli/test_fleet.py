@@ -1,7 +1,5 @@
 """`harness fleet`."""
 
-import pytest
-from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from harness.cli import app
@@ -10,19 +8,16 @@ from harness.fleet.check import Interference, SlotCheck
 from harness.machine.identity import load_machine
 from harness.machine.slots import Slot
 from harness.session import slot_plans
-from tests.cli.conftest import Harness
 
 
-def test_a_machine_is_named() -> None:
+def test_a_machine_is_named():
     for name in ("office 2", ""):
         result = CliRunner().invoke(app, ["fleet", "name", name])
         assert (result.exit_code, load_machine().name) == (0, name)
         assert load_machine().id in result.output
 
 
-def test_a_check_says_how_many_slots_are_safe(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+def test_a_check_says_how_many_slots_are_safe(harness, monkeypatch, snapshot):
     monkeypatch.setattr(slot_plans, "divide_into_slots", lambda planned, count: [Slot((at,)) for at in range(count)])
     outputs = {}
     for ratio, code in ((1.001, 0), (1.2, 4)):

@@ -3,7 +3,6 @@
 import re
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from harness.cli import advice, app
 from harness.cli.examples import EXAMPLES
 from harness.model.errors import Exit
 from harness.session.request import OptionPanel
-from tests.cli.conftest import Harness
 from tests.conftest import ROOT
 
 
@@ -45,7 +43,7 @@ def split_example(line: str) -> list[str]:
     return words
 
 
-def test_help_of_each_command_has_whole_lines_no_types_headings_and_examples() -> None:
+def test_help_of_each_command_has_whole_lines_no_types_headings_and_examples():
     for name, command in COMMANDS.items():
         text = read_help(*name.split(), "--help")
         assert max(map(len, text.splitlines())) <= 80, name
@@ -63,7 +61,7 @@ def test_help_of_each_command_has_whole_lines_no_types_headings_and_examples() -
             assert panels == [], name
 
 
-def test_help_is_found_however_it_is_asked_for() -> None:
+def test_help_is_found_however_it_is_asked_for():
     for words, usual in (
         (["-h"], []),
         (["help"], []),
@@ -75,7 +73,7 @@ def test_help_is_found_however_it_is_asked_for() -> None:
         assert read_help(*words) == read_help(*usual, "--help")
 
 
-def test_examples_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_can_be_typed(monkeypatch):
     paths: list[str] = []
     monkeypatch.setattr(advice.Command, "invoke", lambda _, context: paths.append(context.command_path))
     for line in EXAMPLE_LINES:
@@ -84,7 +82,7 @@ def test_examples_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_examples_that_measure_have_a_plan(harness: Harness, tmp_path: Path) -> None:
+def test_examples_that_measure_have_a_plan(harness, tmp_path):
     (tmp_path / "train.py").write_text("def train_step():\n    pass\n")
     harness.root = tmp_path
     harness.environ["HARNESS_PROJECT"] = str(ROOT)

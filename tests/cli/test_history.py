@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner, Result
 
 from harness.cli import app
@@ -75,7 +74,7 @@ def collect_errors(history: Command, *lines: str) -> dict[str, list[object]]:
 
 
 @pytest.mark.slow
-def test_nights_are_added_listed_and_shown(history: Command) -> None:
+def test_nights_are_added_listed_and_shown(history):
     folders = [write_night(number, 1.0 if number < 13 else 1.1) for number in (12, 11, 13)]
     result = history("add", *map(str, folders))
     assert "3 runs added to" in result.stdout, result.stderr
@@ -107,7 +106,7 @@ def test_nights_are_added_listed_and_shown(history: Command) -> None:
 
 
 @pytest.mark.slow
-def test_what_makes_a_history_useless_is_reported(history: Command, snapshot: SnapshotAssertion) -> None:
+def test_what_makes_a_history_useless_is_reported(history, snapshot):
     summary = load_summary(write_night(11))
     warnings = {}
     for place, reference in enumerate(("tf2.15", "latest", "tf-nightly", "tf2.21+keras-nightly", "")):
@@ -124,7 +123,7 @@ def test_what_makes_a_history_useless_is_reported(history: Command, snapshot: Sn
     assert warnings == snapshot
 
 
-def test_what_cannot_be_added_is_named_and_left_out(history: Command, snapshot: SnapshotAssertion) -> None:
+def test_what_cannot_be_added_is_named_and_left_out(history, snapshot):
     write_night(11)
     damaged, newer, dead, profiles, going = (write_night(number) for number in range(12, 17))
     for folder, changes in (
@@ -144,7 +143,7 @@ def test_what_cannot_be_added_is_named_and_left_out(history: Command, snapshot: 
 
 
 @pytest.mark.slow
-def test_what_is_wrong_is_refused(history: Command, snapshot: SnapshotAssertion) -> None:
+def test_what_is_wrong_is_refused(history, snapshot):
     lines = ["add --all --results none", "add", "note yesterday x", "note 2026-13-01 x"]
     Path("results").mkdir()
     errors = collect_errors(history, "add --all", *lines, "note 2026-11-12 ' '")
@@ -166,7 +165,7 @@ def test_what_is_wrong_is_refused(history: Command, snapshot: SnapshotAssertion)
 
 
 @pytest.mark.slow
-def test_what_is_in_no_series_or_no_report_is_told_with_what_is(week: Command, snapshot: SnapshotAssertion) -> None:
+def test_what_is_in_no_series_or_no_report_is_told_with_what_is(week, snapshot):
     lines = ["show -s keras", "report -e tf9", "confirm -a mode=none", "export --format otava -s keras"]
     lines += ["report --format pdf", "report --format html --since 2026-11-12", "report --since yesterday"]
     errors = collect_errors(week, *lines, "alarm --issues nowhere")
@@ -175,14 +174,14 @@ def test_what_is_in_no_series_or_no_report_is_told_with_what_is(week: Command, s
     assert [errors, result.stderr] == snapshot
 
 
-def test_a_note_is_kept_and_listed(history: Command) -> None:
+def test_a_note_is_kept_and_listed(history):
     history("note", "2026-11-12", "driver 575")
     history("note", "2026-11-13T06:00:00+02:00", "moved")
     assert history("list").stdout.splitlines() == ["2026-11-12: driver 575", "2026-11-13T04:00:00+00:00: moved"]
 
 
 @pytest.mark.slow
-def test_the_index_is_made_again(history: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_index_is_made_again(history, monkeypatch):
     folders = [write_night(number) for number in (11, 12)]
     history("add", "--all")
     history("note", "2026-11-12", "moved")
@@ -199,9 +198,7 @@ def test_the_index_is_made_again(history: Command, monkeypatch: pytest.MonkeyPat
     assert "moved" in history("list").stdout
 
 
-def test_a_run_that_another_process_adds_during_a_rebuild_stays(
-    history: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_another_process_adds_during_a_rebuild_stays(history, monkeypatch):
     first, second = write_night(11), load_summary(write_night(12, results="elsewhere"))
     history("add", str(first))
     open_history = History.open
@@ -222,9 +219,7 @@ def test_a_run_that_another_process_adds_during_a_rebuild_stays(
         assert [entry.run for entry in index.runs()] == [first.name, second.run]
 
 
-def test_a_damaged_index_is_kept_and_made_again(
-    history: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_index_is_kept_and_made_again(history, tmp_path, monkeypatch):
     write_night(11)
     for name, data in (("x", b"x" * 5000), ("y", b"")):
         monkeypatch.setenv("HARNESS_HISTORY", f"{name}.duckdb")
@@ -239,7 +234,7 @@ def test_a_damaged_index_is_kept_and_made_again(
         history("list")
 
 
-def test_what_is_exported_is_named(history: Command) -> None:
+def test_what_is_exported_is_named(history):
     write_night(11)
     history("add", "--all")
     assert history("export", "--format", "openmetrics").stdout.endswith("# EOF\n")
@@ -248,7 +243,7 @@ def test_what_is_exported_is_named(history: Command) -> None:
 
 
 @pytest.mark.slow
-def test_a_report_is_one_page_of_all_or_some_series(week: Command) -> None:
+def test_a_report_is_one_page_of_all_or_some_series(week):
     result = week("report")
     assert (result.stdout, result.stderr) == ("", "History: history.html\n")
     text = Path("history.html").read_text()
@@ -261,7 +256,7 @@ def test_a_report_is_one_page_of_all_or_some_series(week: Command) -> None:
 
 
 @pytest.mark.slow
-def test_a_report_in_markdown_tells_what_changed_since_the_last_run_a_run_or_a_date(week: Command) -> None:
+def test_a_report_in_markdown_tells_what_changed_since_the_last_run_a_run_or_a_date(week):
     reports = {
         since: week("report", *(["--since", since] if since else ["--format", "md"])).stdout
         for since in ("", "2026-11-12T04-10-00Z-aaaa", "2026-11-12", "2026-01-01")

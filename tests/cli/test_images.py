@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,11 +15,11 @@ from harness.model.backend import ImageState, KeptImage
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError
 from harness.session.images import list_rows
-from tests.cli.conftest import NOWHERE, Harness
+from tests.cli.conftest import NOWHERE
 from tests.lacking import python
 
 
-def test_environments_are_listed_also_without_an_engine_and_without_a_lock(harness: Harness) -> None:
+def test_environments_are_listed_also_without_an_engine_and_without_a_lock(harness):
     process = harness("images", "list", "--json", **NOWHERE)
     assert process.returncode == 0
     assert [(row["name"], row["cpu"], row["gpu"]) for row in json.loads(process.stdout)] == [
@@ -39,7 +38,7 @@ def test_environments_are_listed_also_without_an_engine_and_without_a_lock(harne
     assert (line.split()[:2], "no lock" in line) == (["old", "1.0.0"], True)
 
 
-def test_the_cpu_package_is_asked_for_from_its_first_release_on(project: Project) -> None:
+def test_the_cpu_package_is_asked_for_from_its_first_release_on(project):
     environments = load_environments(project)
     assert list_inputs(environments["tf2.0"], Device.CPU)[:2] == ["tensorflow==2.0.0", "keras==2.3.1"]
     assert list_inputs(environments["tf2.15"], Device.CPU)[0] == "tensorflow-cpu==2.15.1"
@@ -69,16 +68,14 @@ def resolve_again(project: Project, names: Sequence[tuple[str, Device]]) -> None
     ],
     ids=["some", "others"],
 )
-def test_a_lock_made_again_elsewhere_is_the_same(
-    project: Project, names: list[tuple[str, Device]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_made_again_elsewhere_is_the_same(project, names, tmp_path, monkeypatch):
     monkeypatch.setenv("TZ", "Pacific/Auckland")
     monkeypatch.chdir(tmp_path)
     resolve_again(project, names)
 
 
 @pytest.mark.slow
-def test_what_does_not_resolve_gets_the_resolvers_own_words(project: Project) -> None:
+def test_what_does_not_resolve_gets_the_resolvers_own_words(project):
     environment = replace(load_environments(project)["tf2.15"], tensorflow="2.15.99")
     with pytest.raises(CannotRunHereError, match=r"tf2\.15 (.|\n)*tensorflow-cpu==2\.15\.99"):
         resolve(environment, Device.CPU)
@@ -94,7 +91,7 @@ def environments(project: Project) -> list[Environment]:
     return list(load_environments(project).values())
 
 
-def test_what_is_listed_of_a_release(project: Project, environments: list[Environment]) -> None:
+def test_what_is_listed_of_a_release(project, environments):
     rows = {row["name"]: row for row in list_rows(project, environments, find_none, print)}
     assert list(rows) == [environment.name for environment in environments]
     assert rows["tf2.15"]["runs_on"] == "5.0-8.9, compiled 9.0"
@@ -109,7 +106,7 @@ def test_what_is_listed_of_a_release(project: Project, environments: list[Enviro
     assert max(map(len, [headings, *lines])) <= 130, "it fits a wide terminal"
 
 
-def test_an_image_that_is_there_has_its_size_and_its_id(project: Project, environments: list[Environment]) -> None:
+def test_an_image_that_is_there_has_its_size_and_its_id(project, environments):
     def find(requirements: Sequence[Requirement]) -> list[KeptImage]:
         states = {Device.CPU: ImageState.BUILT, Device.GPU: ImageState.OUTDATED}
         return [KeptImage(states[requirement.device], "sha256:0", 1_856_000_000) for requirement in requirements]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import SHORT, Harness, stored
+from tests.cli.conftest import SHORT, stored
 from tests.report.formats.examples import example
 
 #: Does commands, and writes what is loaded then: the modules, without packages, to the file of the first argument.
@@ -45,7 +45,7 @@ def select(packages: tuple[str, ...], names: set[str]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_help_and_a_dry_run_load_no_numbers_no_engine_and_no_fleet(harness: Harness) -> None:
+def test_help_and_a_dry_run_load_no_numbers_no_engine_and_no_fleet(harness):
     dry_run = "matrix -s ways -a way=fine --backend local --dry-run"
     names = load(harness.root, "--help", "--version", "matrix --help", "bisect --help", dry_run)
     assert not select((*FLEET, *ENGINE, *NUMBERS), names)
@@ -53,7 +53,7 @@ def test_help_and_a_dry_run_load_no_numbers_no_engine_and_no_fleet(harness: Harn
 
 
 @pytest.mark.slow
-def test_a_report_of_a_run_in_containers_loads_no_engine(harness: Harness, tmp_path: Path) -> None:
+def test_a_report_of_a_run_in_containers_loads_no_engine(harness, tmp_path):
     run = stored(tmp_path / "results", *example())
     names = load(harness.root, f"report {run}")
     assert not select((*FLEET, *ENGINE, "harness.runner."), names)
@@ -61,7 +61,7 @@ def test_a_report_of_a_run_in_containers_loads_no_engine(harness: Harness, tmp_p
 
 
 @pytest.mark.slow
-def test_a_local_run_loads_no_fleet_and_no_engine(harness: Harness) -> None:
+def test_a_local_run_loads_no_fleet_and_no_engine(harness):
     names = load(harness.root, f"matrix -s ways -a way=fine -e old --rounds 1 {' '.join(SHORT)}")
     assert not select((*FLEET, *ENGINE), names)
 
@@ -92,7 +92,7 @@ main()
     ],
     ids=["some", "others"],
 )
-def test_an_interruption_while_modules_load_prints_no_traceback(modules: list[str]) -> None:
+def test_an_interruption_while_modules_load_prints_no_traceback(modules):
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     for module in modules:
         command = [sys.executable, "-S", "-c", INTERRUPTED, module, "scenarios", "list"]
@@ -101,7 +101,7 @@ def test_an_interruption_while_modules_load_prints_no_traceback(modules: list[st
         assert process.stderr.strip() in ("", "harness: interrupted.")
 
 
-def test_an_ignored_interruption_stays_ignored_while_modules_load() -> None:
+def test_an_ignored_interruption_stays_ignored_while_modules_load():
     ignoring = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN){INTERRUPTED}"
     command = [sys.executable, "-c", ignoring, "typer", "--help"]
     process = subprocess.run(command, capture_output=True, text=True, check=False)

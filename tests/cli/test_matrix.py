@@ -13,17 +13,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.cli import main
 from harness.model.launch import Job, Outcome, Sample, Status
-from tests.cli.conftest import NOWHERE, SCENARIO, Harness, InstantLaunches
+from tests.cli.conftest import NOWHERE, SCENARIO, Harness
 
 FINE = ("-s", "ways", "-a", "way=fine")
 
 
 @pytest.mark.slow
-def test_one_command_measures_and_reports(harness: Harness) -> None:
+def test_one_command_measures_and_reports(harness):
     process = harness.matrix(*FINE, "--rounds", "3", "--json")
     assert process.returncode == 0, process.stderr
     assert f"Report: {harness.run.relative_to(harness.root)}/report.md" in process.stderr
@@ -45,7 +44,7 @@ def test_one_command_measures_and_reports(harness: Harness) -> None:
 
 
 @pytest.mark.slow
-def test_a_scenario_that_misbehaves_gets_its_status_and_the_others_run_on(harness: Harness) -> None:
+def test_a_scenario_that_misbehaves_gets_its_status_and_the_others_run_on(harness):
     errors = {"raises": "a | pipe and", "exits": "sys.exit", "killed": "SIGKILL", "garbage": "garbage"}
     ways = ",".join(["fine", "prints", *errors])
     process = harness.matrix("-s", "ways", "-a", f"way={ways}", "--rounds", "2", "--fail-on", "slower")
@@ -73,7 +72,7 @@ def _way(launch: dict[str, dict[str, dict[str, str]]]) -> str:
 
 
 @pytest.mark.slow
-def test_an_endless_launch_is_ended_after_its_timeout(harness: Harness) -> None:
+def test_an_endless_launch_is_ended_after_its_timeout(harness):
     # a busy machine takes seconds to start the others
     options = ("--rounds", "1", "--timeout", "5s")
     process = harness.matrix("-s", "ways", "-a", "way=fine,endless", "-e", "old", *options)
@@ -82,9 +81,7 @@ def test_an_endless_launch_is_ended_after_its_timeout(harness: Harness) -> None:
 
 
 @pytest.mark.slow
-def test_a_gate_that_judged_nothing_fails_and_cells_that_are_not_available_do_not(
-    harness: Harness, instant: InstantLaunches
-) -> None:
+def test_a_gate_that_judged_nothing_fails_and_cells_that_are_not_available_do_not(harness, instant):
     selection = ("-s", "ways", "-a", "way=fine,signals", "--rounds", "1", "--warmup", "1ms", "--measure", "5ms")
     process = harness.call("matrix", *selection, "--fail-on", "slower", **NOWHERE)
     assert (process.returncode, "--fail-on" in process.stderr) == (3, True)
@@ -95,7 +92,7 @@ def test_a_gate_that_judged_nothing_fails_and_cells_that_are_not_available_do_no
 
 
 @pytest.mark.slow
-def test_a_budget_ends_the_run_and_a_slower_cell_fails_the_gate(harness: Harness, instant: InstantLaunches) -> None:
+def test_a_budget_ends_the_run_and_a_slower_cell_fails_the_gate(harness, instant):
     def answer(job: Job) -> Outcome:
         step = 0.02 if job.cell.environment == "old" else 0.01
         noise = 1.0 + 0.001 * (len(instant.jobs) % 3)
@@ -113,7 +110,7 @@ def test_a_budget_ends_the_run_and_a_slower_cell_fails_the_gate(harness: Harness
     assert harness.call("matrix", *FINE, *options, "--rounds", "4", "--fail-on", "slower").returncode == 5
 
 
-def test_an_untrusted_file_needs_a_container_unless_it_is_trusted(harness: Harness, tmp_path: Path) -> None:
+def test_an_untrusted_file_needs_a_container_unless_it_is_trusted(harness, tmp_path):
     outside = tmp_path / "outside.py"
     outside.write_text(SCENARIO)
     dry_run = ("matrix", "-s", str(outside), "-a", "way=fine", "--dry-run")
@@ -124,7 +121,7 @@ def test_an_untrusted_file_needs_a_container_unless_it_is_trusted(harness: Harne
     assert (untrusted.returncode, trusted.returncode) == (0, 0)
 
 
-def test_a_results_folder_that_cannot_be_written_is_said_before_the_first_launch(harness: Harness) -> None:
+def test_a_results_folder_that_cannot_be_written_is_said_before_the_first_launch(harness):
     (harness.root / "results").write_text("a file is in the way")
     process = harness.call("matrix", *FINE, "--backend", "local")
     assert (process.returncode, "results" in process.stderr) == (4, True)
@@ -139,7 +136,7 @@ def test_a_results_folder_that_cannot_be_written_is_said_before_the_first_launch
     ],
     ids=["INT", "TERM", "HUP"],
 )
-def test_an_interruption_ends_cleanly(harness: Harness, signals: list[signal.Signals]) -> None:
+def test_an_interruption_ends_cleanly(harness, signals):
     process = harness.start("matrix", "-s", "ways", "-a", "way=fine,endless", "-e", "old", "--backend", "local")
     _wait_for(process, "[1/")
     for number in signals:
@@ -154,7 +151,7 @@ def test_an_interruption_ends_cleanly(harness: Harness, signals: list[signal.Sig
 
 
 @pytest.mark.slow
-def test_what_a_run_that_goes_on_has_is_not_cleaned_away(harness: Harness, tmp_path: Path) -> None:
+def test_what_a_run_that_goes_on_has_is_not_cleaned_away(harness, tmp_path):
     process = harness.start("matrix", "-s", "ways", "-a", "way=fine,endless", "-e", "old", "--backend", "local")
     try:
         _wait_for(process, "[1/")
@@ -190,9 +187,7 @@ def _list_scratch(harness: Harness) -> list[str]:
     return [*(str(path) for path in folder.glob("*")), *(path for path in working if path.startswith(str(folder)))]
 
 
-def test_a_signal_during_a_report_is_answered(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_signal_during_a_report_is_answered(monkeypatch, capfd):
     monkeypatch.setattr("sys.argv", ["harness", "report", "results/run"])
     for number in (signal.SIGTERM, signal.SIGHUP):
         monkeypatch.setattr(
@@ -214,12 +209,8 @@ def test_a_signal_during_a_report_is_answered(
     ids=["INT in removal", "TERM in report"],
 )
 def test_a_second_interruption_abandons_the_report_and_says_how_to_make_it(
-    harness: Harness,
-    second: tuple[str, signal.Signals],
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    snapshot: SnapshotAssertion,
-) -> None:
+    harness, second, monkeypatch, capfd, snapshot
+):
     def interrupt(*_: object, **__: object) -> None:
         signal.raise_signal(second[1])
 
@@ -238,7 +229,7 @@ def test_a_second_interruption_abandons_the_report_and_says_how_to_make_it(
     assert _list_scratch(harness) == []
 
 
-def test_several_environments_and_scenarios_stand_in_one_option(harness: Harness) -> None:
+def test_several_environments_and_scenarios_stand_in_one_option(harness):
     process = harness.call(
         "matrix", "-s", "ways,ways", "-e", "new,old", *FINE[2:], "--dry-run", "--json", "--seed", "5"
     )
@@ -247,9 +238,7 @@ def test_several_environments_and_scenarios_stand_in_one_option(harness: Harness
     assert [entry["cell"] for entry in plan["cells"]] == ["ways new fine fast", "ways old fine fast"]
 
 
-def test_a_plan_tells_what_is_measured_and_built_and_how_long_it_takes(
-    harness: Harness, snapshot: SnapshotAssertion
-) -> None:
+def test_a_plan_tells_what_is_measured_and_built_and_how_long_it_takes(harness, snapshot):
     cache = {"HARNESS_CACHE_DIR": str(harness.root / "cache")}
     precise = [*FINE, "--precision", "2%", "--budget", "10m", "--margin", "5%", "--reference", "new"]
     plans = {}
@@ -266,7 +255,7 @@ def test_a_plan_tells_what_is_measured_and_built_and_how_long_it_takes(
 
 
 @pytest.mark.slow
-def test_what_a_scenario_raised_is_shown_with_its_place_and_a_command_that_shows_it_again(harness: Harness) -> None:
+def test_what_a_scenario_raised_is_shown_with_its_place_and_a_command_that_shows_it_again(harness):
     by_hand = 'if __name__ == "__main__":\n    from kit import main\n\n    main(scenario)\n'
     (harness.root / "scenarios" / "ways.py").write_text(f"{SCENARIO}\n\n{by_hand}")
     process = harness.matrix("-s", "ways", "-a", "way=raises", "-a", "malloc=keep", "-e", "old", "--rounds", "1")
@@ -283,7 +272,7 @@ def test_what_a_scenario_raised_is_shown_with_its_place_and_a_command_that_shows
     assert "ValueError: a | pipe and" in repetition.stderr
 
 
-def test_a_module_that_is_missing_is_to_be_added_to_its_environment(harness: Harness) -> None:
+def test_a_module_that_is_missing_is_to_be_added_to_its_environment(harness):
     (harness.root / "scenarios" / "ways.py").write_text(f"{SCENARIO}\nimport no_such_module\n")
     lengths = ("--warmup", "1ms", "--measure", "5ms", "--rounds", "1", "--backend", "local")
     assert harness.call("matrix", *FINE, "-e", "old", *lengths).returncode == 1
@@ -294,7 +283,7 @@ def test_a_module_that_is_missing_is_to_be_added_to_its_environment(harness: Har
 
 @pytest.mark.slow
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
-def test_cores_are_an_axis_of_which_the_report_shows_the_speed_up(harness: Harness) -> None:
+def test_cores_are_an_axis_of_which_the_report_shows_the_speed_up(harness):
     process = harness.matrix(*FINE, "-e", "old", "-a", "cpus=1,2", "--rounds", "3")
     assert process.returncode == 0, process.stderr
     measured = [launch for launch in harness.launches if launch["round"]]

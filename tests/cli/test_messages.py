@@ -11,7 +11,6 @@ from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness import cli
 from harness.cli import messages
@@ -29,9 +28,7 @@ def _signals() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def test_a_signal_that_would_end_the_process_interrupts_it_and_is_answered_at_once(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_a_signal_that_would_end_the_process_interrupts_it_and_is_answered_at_once(capfd):
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         before = signal.getsignal(number)
         with pytest.raises(KeyboardInterrupt), handle_signals():
@@ -40,9 +37,7 @@ def test_a_signal_that_would_end_the_process_interrupts_it_and_is_answered_at_on
         assert signal.getsignal(number) is before
 
 
-def test_each_further_signal_has_words_of_its_own(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_further_signal_has_words_of_its_own(capfd, monkeypatch):
     monkeypatch.setattr(messages, "ECHO_SECONDS", 0.0)
     with handle_signals(lambda count: f"number {count}"):
         for _ in range(2):
@@ -51,16 +46,14 @@ def test_each_further_signal_has_words_of_its_own(
     assert capfd.readouterr().err.split() == ["number", "1", "number", "2"]
 
 
-def test_a_signal_that_is_ignored_stays_so() -> None:
+def test_a_signal_that_is_ignored_stays_so():
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with handle_signals():
         signal.raise_signal(signal.SIGHUP)
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
-def test_an_error_that_nobody_foresaw_is_a_sentence_with_what_to_attach(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
-) -> None:
+def test_an_error_that_nobody_foresaw_is_a_sentence_with_what_to_attach(monkeypatch, capsys, snapshot):
     errors = {
         "deep": RecursionError("deep"),
         "long": KeyError("a\x1b[31m\n" + "x" * 1000),
@@ -85,9 +78,7 @@ def test_an_error_that_nobody_foresaw_is_a_sentence_with_what_to_attach(
     assert sentences == snapshot
 
 
-def test_a_second_signal_is_told_from_an_echo(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_signal_is_told_from_an_echo(monkeypatch, capfd):
     for seconds, count in (
         ([0.0, 0.05], 1),  # once, told by the terminal and by what started this one
         ([0.0, 1.9], 1),
@@ -104,9 +95,7 @@ def test_a_second_signal_is_told_from_an_echo(
         assert len(capfd.readouterr().err.split()) == count, seconds
 
 
-def test_on_a_terminal_lines_break_between_words_and_no_path_and_no_command_is_split(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_on_a_terminal_lines_break_between_words_and_no_path_and_no_command_is_split(monkeypatch):
     reader, writer = pty.openpty()
     fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
     command = "harness matrix --resume results/2026-11-25T03-31-40Z-37c6 --rounds 8"
@@ -123,6 +112,6 @@ def test_on_a_terminal_lines_break_between_words_and_no_path_and_no_command_is_s
     assert output == (f"The run is complete: it has 4 rounds in\n{path}.\nTo continue it:\n{command}\n  begun below\n")
 
 
-def test_elsewhere_lines_stay_whole(capfd: pytest.CaptureFixture[str]) -> None:
+def test_elsewhere_lines_stay_whole(capfd):
     messages.say("word " * 100)
     assert capfd.readouterr().err == "word " * 100 + "\n"

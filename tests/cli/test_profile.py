@@ -4,13 +4,11 @@ import pstats
 
 import pytest
 
-from tests.cli.conftest import Harness
-
 OPTIONS = ("-s", "ways", "--backend", "local", "--seed", "1", "--calls", "5")
 
 
 @pytest.mark.slow
-def test_one_command_profiles_and_reports(harness: Harness) -> None:
+def test_one_command_profiles_and_reports(harness):
     process = harness("profile", *OPTIONS, "-a", "way=fine")
     assert process.returncode == 0, process.stderr
     assert [launch["role"] for launch in harness.launches] == ["profile", "profile"]
@@ -32,7 +30,7 @@ def test_one_command_profiles_and_reports(harness: Harness) -> None:
     assert (refused.returncode, "has profiles" in refused.stderr) == (2, True)
 
 
-def test_a_cell_that_fails_is_told_and_the_others_are_profiled(harness: Harness) -> None:
+def test_a_cell_that_fails_is_told_and_the_others_are_profiled(harness):
     process = harness.call("profile", *OPTIONS, "-a", "way=fine,raises", "-e", "old")
     assert process.returncode == 1
     report = (harness.run / "profile.md").read_text()
@@ -40,7 +38,7 @@ def test_a_cell_that_fails_is_told_and_the_others_are_profiled(harness: Harness)
     assert "\033" not in report + process.stdout
 
 
-def test_a_dry_run_names_the_cells_and_launches_nothing(harness: Harness) -> None:
+def test_a_dry_run_names_the_cells_and_launches_nothing(harness):
     process = harness.call("profile", *OPTIONS, "-a", "way=fine", "--dry-run")
     assert process.returncode == 0, process.stderr
     assert process.stdout.splitlines()[:2] == ["ways old fine fast", "ways new fine fast"]

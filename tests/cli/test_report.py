@@ -9,7 +9,7 @@ import pytest
 
 from harness.analysis.results import Results
 from harness.report.formats import render
-from tests.cli.conftest import SHORT, Harness, InstantLaunches, stored
+from tests.cli.conftest import SHORT, stored
 from tests.report.formats.examples import example
 
 OPTIONS = ("-s", "ways", "-a", "way=fine", *SHORT)
@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_report_is_made_with_as_little_address_space_as_a_small_machine_allows(harness: Harness) -> None:
+def test_a_report_is_made_with_as_little_address_space_as_a_small_machine_allows(harness):
     folder = stored(harness.root / "results", *example())
     limited = f"ulimit -v 7000000 && exec {shlex.join(harness.command('report', str(folder)))}"
     process = subprocess.run(
@@ -32,7 +32,7 @@ def test_a_report_is_made_with_as_little_address_space_as_a_small_machine_allows
 
 
 @pytest.mark.slow
-def test_without_a_run_it_is_the_newest_of_the_results(harness: Harness) -> None:
+def test_without_a_run_it_is_the_newest_of_the_results(harness):
     run, launches = example()
     for name in ("b", "a"):
         stored(harness.root / "results", replace(run, id=name), launches)
@@ -44,9 +44,7 @@ def test_without_a_run_it_is_the_newest_of_the_results(harness: Harness) -> None
 
 
 @pytest.mark.slow
-def test_a_report_is_made_again_from_the_launches_with_its_page_and_pictures(
-    harness: Harness, instant: InstantLaunches
-) -> None:
+def test_a_report_is_made_again_from_the_launches_with_its_page_and_pictures(harness, instant):
     process = harness.call("matrix", *OPTIONS, "--rounds", "2")
     assert "report.md (and details.md, report.html)" in process.stderr
     names = ("report.md", "details.md", "report.html")
@@ -68,7 +66,7 @@ def test_a_report_is_made_again_from_the_launches_with_its_page_and_pictures(
 
 
 @pytest.mark.slow
-def test_what_ended_a_run_early_is_said_before_the_report_s_path_and_in_the_report(harness: Harness) -> None:
+def test_what_ended_a_run_early_is_said_before_the_report_s_path_and_in_the_report(harness):
     process = harness.call("matrix", *OPTIONS, "--budget", "2s", "--rounds", "90")
     for attempt in (process, harness.call("report", str(harness.run))):
         assert attempt.stderr.splitlines()[-1].startswith("Report: ")
@@ -81,7 +79,7 @@ def test_what_ended_a_run_early_is_said_before_the_report_s_path_and_in_the_repo
 
 
 @pytest.mark.slow
-def test_in_full_all_is_in_one_file(harness: Harness, folder: Path) -> None:
+def test_in_full_all_is_in_one_file(harness, folder):
     harness.call("report", str(folder))
     texts = [(folder / name).read_text() for name in ("report.md", "details.md")]
     process = harness.call("report", str(folder), "--full")
@@ -95,9 +93,7 @@ def test_in_full_all_is_in_one_file(harness: Harness, folder: Path) -> None:
     assert headings - full == {"## Not in this file"}
 
 
-def test_the_report_of_a_run_without_a_number_is_written_and_ends_as_the_run_did(
-    harness: Harness, folder: Path
-) -> None:
+def test_the_report_of_a_run_without_a_number_is_written_and_ends_as_the_run_did(harness, folder):
     path = folder / "launches.jsonl"
     launches = [json.loads(line) for line in path.read_text().splitlines()]
     lines = [json.dumps({**launch, "status": "failed", "samples": [], "observations": {}}) for launch in launches]
@@ -110,9 +106,7 @@ def test_the_report_of_a_run_without_a_number_is_written_and_ends_as_the_run_did
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("instant")
-def test_truncated_launches_are_told_and_measured_again_and_a_moved_run_is_named_by_its_folder(
-    harness: Harness,
-) -> None:
+def test_truncated_launches_are_told_and_measured_again_and_a_moved_run_is_named_by_its_folder(harness):
     harness.call("matrix", *OPTIONS, "--rounds", "1", "--budget", "10m")
     path, folder = harness.run / "launches.jsonl", harness.run.relative_to(harness.root)
     path.write_bytes(path.read_bytes()[:-100])
@@ -137,7 +131,7 @@ def test_truncated_launches_are_told_and_measured_again_and_a_moved_run_is_named
     assert str(folder) not in process.stdout + process.stderr + (harness.root / "moved" / "report.md").read_text()
 
 
-def test_a_format_goes_to_stdout_or_into_a_file_and_nothing_else_does(harness: Harness, folder: Path) -> None:
+def test_a_format_goes_to_stdout_or_into_a_file_and_nothing_else_does(harness, folder):
     before = sorted(folder.iterdir())
     for name in ("json", "csv"):
         process = harness.call("report", str(folder), "--format", name)

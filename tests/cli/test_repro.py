@@ -5,7 +5,7 @@ import json
 import pytest
 
 from harness.model.launch import Job, Outcome, Sample, Status
-from tests.cli.conftest import CLAIMS, SHORT, Harness, InstantLaunches
+from tests.cli.conftest import CLAIMS, SHORT, Harness
 
 OPTIONS = (*SHORT, "--no-nightly")
 
@@ -18,7 +18,7 @@ def claims(harness: Harness) -> Harness:
     return harness
 
 
-def test_the_list_tells_of_each_issue_what_it_claims_and_how_long_it_takes(claims: Harness) -> None:
+def test_the_list_tells_of_each_issue_what_it_claims_and_how_long_it_takes(claims):
     process = claims("repro", "list")
     assert process.returncode == 0
     heads, *rows = process.stdout.splitlines()
@@ -29,7 +29,7 @@ def test_the_list_tells_of_each_issue_what_it_claims_and_how_long_it_takes(claim
     assert [document["issue"] for document in documents] == ["K#7", "T#1001"]
 
 
-def test_exactly_the_cells_of_a_claim_are_planned(claims: Harness) -> None:
+def test_exactly_the_cells_of_a_claim_are_planned(claims):
     process = claims.call("matrix", "--claim", "T#1001", "--dry-run", "--backend", "local")
     cells = [line.strip() for line in process.stdout.splitlines() if line.startswith("  ")]
     assert cells == ["sums old long", "sums new long", "sums old short", "sums new short"]
@@ -39,7 +39,7 @@ def test_exactly_the_cells_of_a_claim_are_planned(claims: Harness) -> None:
 
 
 @pytest.mark.slow
-def test_a_claim_is_measured_until_it_is_clear_and_fails_on_what_was_asked(claims: Harness) -> None:
+def test_a_claim_is_measured_until_it_is_clear_and_fails_on_what_was_asked(claims):
     url = "https://github.com/tensorflow/tensorflow/issues/1001"
     process = claims("repro", url, *OPTIONS, "--fail-on", "confirmed")
     assert process.returncode == 5, process.stderr
@@ -53,7 +53,7 @@ def test_a_claim_is_measured_until_it_is_clear_and_fails_on_what_was_asked(claim
 
 
 @pytest.mark.slow
-def test_claims_are_measured_in_slots_and_go_on_in_slots(claims: Harness, instant: InstantLaunches) -> None:
+def test_claims_are_measured_in_slots_and_go_on_in_slots(claims, instant):
     def answer(job: Job) -> Outcome:
         step = 0.02 if job.cell.axes["length"] == "long" else 0.002
         noise = 1.0 + 0.001 * (len(instant.jobs) % 3)
@@ -70,7 +70,7 @@ def test_claims_are_measured_in_slots_and_go_on_in_slots(claims: Harness, instan
     assert resumed.returncode == 0, resumed.stderr
 
 
-def test_a_plan_of_claims_says_when_all_have_the_rounds_of_a_verdict(claims: Harness) -> None:
+def test_a_plan_of_claims_says_when_all_have_the_rounds_of_a_verdict(claims):
     options = ("repro", "T#1001", "--backend", "local", "--no-nightly", "--dry-run")
     # four cells, each of 3 s until it warms up for 0.2 s and measures for 0.5 s, in three rounds
     duration = json.loads(claims.call(*options, "--json").stdout)["outlook"]

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.cli.conftest import NOWHERE, Harness, InstantLaunches
+from tests.cli.conftest import NOWHERE, Harness
 
 SHORT = ("--backend", "local", "--trust", "--rounds", "1", "--seed", "1")
 BOTH = ("-e", "old", "-e", "new", *SHORT)
@@ -20,7 +20,7 @@ def write(harness: Harness, name: str, text: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_plain_script_is_run_in_each_environment_with_its_arguments_and_files(harness: Harness) -> None:
+def test_a_plain_script_is_run_in_each_environment_with_its_arguments_and_files(harness):
     write(harness, "mine.py", "import sys\nprint('args', sys.argv[1:])\nprint('took 7 ms')\nopen('data.csv')\n")
     failed = harness("run", "mine.py", "-e", "old", *SHORT, "--results", "failed")
     assert (failed.returncode, "--with data.csv" in failed.stderr) == (1, True)
@@ -36,7 +36,7 @@ def test_a_plain_script_is_run_in_each_environment_with_its_arguments_and_files(
     assert harness.call("matrix", "--resume", str(harness.run)).returncode == 0
 
 
-def test_scripts_and_scenarios_are_planned_by_run_and_repro(harness: Harness) -> None:
+def test_scripts_and_scenarios_are_planned_by_run_and_repro(harness):
     write(harness, "mine.py", "x = 1\n")
     write(harness, "own.py", (harness.root / "scenarios" / "ways.py").read_text())
     for command, cell in (
@@ -49,7 +49,7 @@ def test_scripts_and_scenarios_are_planned_by_run_and_repro(harness: Harness) ->
 
 
 @pytest.mark.slow
-def test_a_notebook_is_run_as_its_code_cells_and_a_process_variable_is_an_axis(harness: Harness) -> None:
+def test_a_notebook_is_run_as_its_code_cells_and_a_process_variable_is_an_axis(harness):
     sources = ("%matplotlib inline\nimport os", "print(os.environ['MODE'])")
     cells = [{"cell_type": "code", "source": text} for text in sources]
     write(harness, "a.ipynb", json.dumps({"cells": cells}))
@@ -61,9 +61,7 @@ def test_a_notebook_is_run_as_its_code_cells_and_a_process_variable_is_an_axis(h
 
 
 @pytest.mark.slow
-def test_without_an_engine_a_script_runs_only_if_it_is_trusted_or_the_user_at_a_terminal_says_so(
-    harness: Harness, instant: InstantLaunches
-) -> None:
+def test_without_an_engine_a_script_runs_only_if_it_is_trusted_or_the_user_at_a_terminal_says_so(harness, instant):
     write(harness, "mine.py", "x = 1\n")
     command = ("run", "mine.py", "-e", "old", "--rounds", "1")
     assert harness.call(*command, "--trust", **NOWHERE).returncode == 0

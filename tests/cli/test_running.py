@@ -5,9 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-from syrupy.assertion import SnapshotAssertion
-
 from harness import session
 from harness.analysis.results import Results
 from harness.cli.options import FailOn
@@ -20,7 +17,7 @@ from tests.runs import launch, run
 WRITTEN = session.Written([Path("results/run/report.md")], [])
 
 
-def test_a_signal_is_answered_with_what_it_ends_and_loses(snapshot: SnapshotAssertion) -> None:
+def test_a_signal_is_answered_with_what_it_ends_and_loses(snapshot):
     answers = {}
     progress = ProgressPrinter()
     answers["before the first launch"] = [progress.announce_stop(count) for count in (1, 2)]
@@ -40,7 +37,7 @@ def end_run(launches: Sequence[Launch], **of_plan: Any) -> session.Ended:
     return session.Ended(Path("results", "run"), Results(stored, launches), session.Written([], []), False, {})
 
 
-def test_a_run_without_a_number_an_observation_or_a_profile_has_failed() -> None:
+def test_a_run_without_a_number_an_observation_or_a_profile_has_failed():
     pilot = {"round": 0, "role": Role.PILOT, "samples": []}
     profile = {"role": Role.PROFILE, "samples": []}
     for launches, of_plan, code in (
@@ -61,9 +58,7 @@ def test_a_run_without_a_number_an_observation_or_a_profile_has_failed() -> None
         assert choose_exit_code(completed, FailOn.SLOWER) is gated
 
 
-def test_an_error_is_shown_with_the_scenarios_own_frame_and_the_command_that_writes_a_script(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_error_is_shown_with_the_scenarios_own_frame_and_the_command_that_writes_a_script(capsys):
     scenario = replace(factories.scenario(), path=Path("scenarios/step.py"))
     cell = factories.cell()
     stored = factories.run([cell], scenarios=[scenario])
@@ -85,7 +80,7 @@ ValueError: boom
     assert lines[at + 2].startswith(f"    harness bundle {stored.shown_folder} -s step -e tf1.14 -a call=fit ")
 
 
-def test_an_error_of_a_plain_script_is_shown_with_the_scripts_name() -> None:
+def test_an_error_of_a_plain_script_is_shown_with_the_scripts_name():
     path = Path("/home/me/.cache/harness/scripts/82a84e04d11b53bd/train.py")
     generated = replace(factories.scenario(), path=path, script="train.py")
     trace = 'Traceback (most recent call last):\n  File "/scenarios/train.py", line 4, in <module>\n'
@@ -94,6 +89,6 @@ def test_an_error_of_a_plain_script_is_shown_with_the_scripts_name() -> None:
     assert (error.path, error.line) == (Path("train.py"), 4)
 
 
-def test_what_raised_nothing_has_no_frame() -> None:
+def test_what_raised_nothing_has_no_frame():
     for other in (launch(), launch(status=Status.OOM, samples=[], stderr="Killed")):
         assert session.find_raised_errors(end_run([other]).results) == []

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
-from tests.cli.conftest import SCENARIO, Harness, InstantLaunches
+from tests.cli.conftest import SCENARIO, Harness
 
 Write = Callable[[str, str], Path]
 
@@ -58,8 +57,8 @@ def write_suites(harness: Harness, text: str) -> None:
 
 @pytest.mark.slow
 def test_check_and_list_tell_every_problem_by_file_and_line_and_what_is_right(
-    harness: Harness, write_scenario: Write, tmp_path: Path, snapshot: SnapshotAssertion
-) -> None:
+    harness, write_scenario, tmp_path, snapshot
+):
     outputs: dict[str, list[object]] = {}
 
     def check(case: str, *arguments: str, command: str = "check") -> None:
@@ -85,9 +84,7 @@ def test_check_and_list_tell_every_problem_by_file_and_line_and_what_is_right(
     assert outputs == snapshot
 
 
-def test_show_tells_the_header_and_where_the_cells_exist(
-    harness: Harness, write_scenario: Write, snapshot: SnapshotAssertion
-) -> None:
+def test_show_tells_the_header_and_where_the_cells_exist(harness, write_scenario, snapshot):
     write_scenario("broken", BROKEN)
     write_scenario("sizes", SWEEP.replace("# ///\n\n", f"{CLAIM}\n"))
     texts = {name: harness.call("scenarios", "show", name).stdout.splitlines() for name in ("ways", "sizes")}
@@ -101,7 +98,7 @@ def test_show_tells_the_header_and_where_the_cells_exist(
     assert ways["environments"][0]["not_available"][0]["reason"] == "no release does this"
 
 
-def test_list_as_json_names_scenarios_and_suites(harness: Harness) -> None:
+def test_list_as_json_names_scenarios_and_suites(harness):
     write_suites(harness, '[few]\ntitle = "Some"\n[[few.select]]\nscenario = "ways"\n')
     process = harness("scenarios", "list", "--json")
     assert process.returncode == 0
@@ -112,7 +109,7 @@ def test_list_as_json_names_scenarios_and_suites(harness: Harness) -> None:
     }
 
 
-def test_new_writes_what_passes_the_check_and_can_be_selected(harness: Harness, tmp_path: Path) -> None:
+def test_new_writes_what_passes_the_check_and_can_be_selected(harness, tmp_path):
     process = harness.call("scenarios", "new", "matrix_product", "--title", 'A "product" of \\ matrices')
     assert process.returncode == 0, process.stderr
     assert "scenarios/matrix_product.py" in process.stdout
@@ -128,7 +125,7 @@ def test_new_writes_what_passes_the_check_and_can_be_selected(harness: Harness, 
 
 
 @pytest.mark.slow
-def test_new_writes_what_runs_by_hand(harness: Harness) -> None:
+def test_new_writes_what_runs_by_hand(harness):
     harness.call("scenarios", "new", "matrix_product")
     script = harness.root / "scenarios" / "matrix_product.py"
     (harness.root / "scenarios" / "tensorflow.py").write_text(TENSORFLOW)
@@ -149,8 +146,8 @@ class constant:
 
 
 def test_for_a_user_the_scenarios_of_the_package_are_names_that_are_used_and_files_without_a_header_none(
-    harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+    harness, tmp_path, monkeypatch, snapshot
+):
     monkeypatch.setattr("harness.package_data.FOLDER", harness.root)
     harness.root = tmp_path / "elsewhere"
     (harness.root / "scenarios").mkdir(parents=True)
@@ -171,9 +168,7 @@ def test_for_a_user_the_scenarios_of_the_package_are_names_that_are_used_and_fil
     assert [path.name for path in harness.root.rglob("*.py")] == ["plain.py"]
 
 
-def test_the_matrix_runs_all_but_a_broken_scenario(
-    harness: Harness, write_scenario: Write, instant: InstantLaunches
-) -> None:
+def test_the_matrix_runs_all_but_a_broken_scenario(harness, write_scenario, instant):
     write_scenario("broken", BROKEN)
     options = ("-e", "old", "--rounds", "1", "--backend", "local")
     process = harness.call("matrix", "-s", "broken", "-s", "ways", "-a", "way=fine", *options)
@@ -188,8 +183,8 @@ def test_the_matrix_runs_all_but_a_broken_scenario(
 
 
 def test_a_sweep_is_selected_by_its_values_and_a_suite_says_how_long_it_runs_unless_it_is_typed(
-    harness: Harness, write_scenario: Write
-) -> None:
+    harness, write_scenario
+):
     write_scenario("sizes", SWEEP)
     write_suites(harness, '[short]\nrounds = 3\nbudget = "20m"\n[[short.select]]\nscenario = "ways"\n')
 

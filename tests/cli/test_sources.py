@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.files import get_cache_dir
 from tests.cli.conftest import CLAIMS, NOWHERE, Harness
@@ -42,7 +41,7 @@ def repository(harness: Harness, write_scenario: Callable[[str, str], Path]) -> 
 
 
 @pytest.mark.slow
-def test_two_commits_of_a_package_are_compared(harness: Harness, repository: SourceRepository) -> None:
+def test_two_commits_of_a_package_are_compared(harness, repository):
     repository.commit("CALLS = 3\n")
     sides = ("--package", "mine", "--base", "HEAD~", "--head", "HEAD", "--repository", "mine", "-e", "new")
     process = harness("matrix", *sides, "-s", "own", *SHORT, "--rounds", "3", "--fail-on", "slower")
@@ -60,9 +59,7 @@ def test_two_commits_of_a_package_are_compared(harness: Harness, repository: Sou
 
 
 @pytest.mark.slow
-def test_a_source_is_a_folder_a_commit_a_pull_request_or_a_wheel(
-    harness: Harness, repository: SourceRepository, write_scenario: Callable[[str, str], Path]
-) -> None:
+def test_a_source_is_a_folder_a_commit_a_pull_request_or_a_wheel(harness, repository, write_scenario):
     def plan(*options: str) -> str:
         process = harness.call("matrix", *options, *PLAN)
         assert process.returncode == 0, process.stderr
@@ -93,9 +90,7 @@ def test_a_source_is_a_folder_a_commit_a_pull_request_or_a_wheel(
 
 
 @pytest.mark.slow
-def test_what_comes_from_a_source_needs_a_container_in_a_run_and_in_a_search(
-    harness: Harness, repository: SourceRepository
-) -> None:
+def test_what_comes_from_a_source_needs_a_container_in_a_run_and_in_a_search(harness, repository):
     process = harness.call("matrix", "-e", "new+mine@mine", "-s", "own", **NOWHERE)
     assert (process.returncode, "--backend local" in process.stderr) == (4, True)
     process = harness.call("matrix", "-e", "new+mine@mine", *PLAN)
@@ -108,9 +103,7 @@ def test_what_comes_from_a_source_needs_a_container_in_a_run_and_in_a_search(
 
 
 @pytest.mark.slow
-def test_what_cannot_be_measured_is_told(
-    harness: Harness, repository: SourceRepository, snapshot: SnapshotAssertion
-) -> None:
+def test_what_cannot_be_measured_is_told(harness, repository, snapshot):
     errors, commit = {}, repository.git("rev-parse", "HEAD")[:12]
     for line in (
         "-e new+other@mine",

@@ -4,10 +4,8 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.model.run import Stop, StopReason
 from tests.cli.conftest import Harness, stored
@@ -24,7 +22,7 @@ runpy.run_module("harness", run_name="__main__")
 """
 
 
-def test_on_windows_the_way_to_every_command_is_said(snapshot: SnapshotAssertion) -> None:
+def test_on_windows_the_way_to_every_command_is_said(snapshot):
     process = subprocess.run([sys.executable, "-c", WINDOWS], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (process.returncode, process.stdout) == (4, "")
     assert process.stderr == snapshot
@@ -39,7 +37,7 @@ def mac(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
     return harness
 
 
-def test_on_macos_what_measures_says_what_works(mac: Harness, snapshot: SnapshotAssertion) -> None:
+def test_on_macos_what_measures_says_what_works(mac, snapshot):
     for line in ("matrix -s ways -e old --dry-run", "matrix --resume results", "profile -s ways --dry-run", "doctor"):
         process = mac.call(*line.split())
         assert process.returncode == 4, line
@@ -47,7 +45,7 @@ def test_on_macos_what_measures_says_what_works(mac: Harness, snapshot: Snapshot
 
 
 @pytest.mark.slow
-def test_on_macos_what_reads_finished_runs_works(mac: Harness, tmp_path: Path) -> None:
+def test_on_macos_what_reads_finished_runs_works(mac, tmp_path):
     run, launches = example()
     run = replace(run, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in run.plan.groups})
     first, second = (stored(tmp_path, replace(run, id=f"{run.id[:-1]}{end}"), launches) for end in "ab")

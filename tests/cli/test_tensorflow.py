@@ -40,7 +40,7 @@ def launches(results: Path) -> list[dict[str, object]]:
 
 
 @pytest.mark.slow
-def test_tensorflow_1_14_trains_in_a_local_environment_made_from_its_lock(cache: Path, tmp_path: Path) -> None:
+def test_tensorflow_1_14_trains_in_a_local_environment_made_from_its_lock(cache, tmp_path):
     python("3.7")
     process = matrix(cache, tmp_path, *STEP, "-e", "tf1.14", "-a", "api=tf.keras,keras", "-a", "mode=graph")
     assert process.returncode == 0, process.stderr
@@ -55,9 +55,7 @@ def test_tensorflow_1_14_trains_in_a_local_environment_made_from_its_lock(cache:
 
 
 @pytest.mark.slow
-def test_an_environment_whose_python_is_hidden_is_not_available_and_the_report_shows_what_ran(
-    cache: Path, tmp_path: Path
-) -> None:
+def test_an_environment_whose_python_is_hidden_is_not_available_and_the_report_shows_what_ran(cache, tmp_path):
     """The machine of most users: Python 3.11 is there, 3.7 is not, and uv has none."""
     programs = tmp_path / "bin"
     programs.mkdir()

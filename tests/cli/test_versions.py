@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from tests.cli.conftest import Harness
 
@@ -42,9 +41,7 @@ def mine(harness: Harness, git: Git) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("mine")
-def test_the_newer_version_is_measured_against_the_older_one_and_fails_the_gate_where_it_is_slower(
-    harness: Harness,
-) -> None:
+def test_the_newer_version_is_measured_against_the_older_one_and_fails_the_gate_where_it_is_slower(harness):
     # CPU time, whatever else runs on the machine
     options = ("-s", "mine.py", *SHORT, *LENGTHS, "--clock", "cpu", "--fail-on", "slower")
     process = harness("matrix", "--base", "HEAD~", "--head", "HEAD", *options)
@@ -59,8 +56,8 @@ def test_the_newer_version_is_measured_against_the_older_one_and_fails_the_gate_
 
 
 def test_without_head_it_is_the_file_as_it_lies_there_and_what_did_not_change_or_is_new_is_left_out(
-    harness: Harness, mine: Path, git: Git, snapshot: SnapshotAssertion
-) -> None:
+    harness, mine, git, snapshot
+):
     mine.write_text(mine.read_text().replace("3000 if", "4000 if"))
     process = harness.call("matrix", "--base", "HEAD", "-s", "mine.py", *SHORT, "--dry-run")
     assert (process.returncode, "mine_side_by_side new fine fast head" in process.stdout) == (0, True), process.stderr
@@ -75,7 +72,7 @@ def test_without_head_it_is_the_file_as_it_lies_there_and_what_did_not_change_or
 
 
 @pytest.mark.usefixtures("mine")
-def test_what_is_wrong_is_told_before_anything_runs(harness: Harness, snapshot: SnapshotAssertion) -> None:
+def test_what_is_wrong_is_told_before_anything_runs(harness, snapshot):
     errors = {}
     for line in (
         "--base HEAD~",

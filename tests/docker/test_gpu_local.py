@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.lacking import python
-from tests.stand_in.gpus import H100, RTX_3090, T4, Machine, StandIn
+from tests.stand_in.gpus import H100, RTX_3090, T4, Machine
 from tests.stand_in.project import StandInProject
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
@@ -64,9 +64,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("card", "release"), CASES)
-def test_a_release_is_launched_on_a_gpu_and_an_older_one_says_what_to_do(
-    project: tuple[StandInProject, dict[str, str]], stand_ins: Path, tmp_path: Path, card: StandIn, release: str
-) -> None:
+def test_a_release_is_launched_on_a_gpu_and_an_older_one_says_what_to_do(project, stand_ins, tmp_path, card, release):
     (stand_in, variables), results = project, tmp_path / "results"
     Machine(stand_ins, [card], NEW_DRIVER).installed(tmp_path / "driver")
     for path in (tmp_path / "driver").glob("*.so*"):

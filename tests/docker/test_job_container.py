@@ -49,7 +49,7 @@ def read_environments(output: str) -> set[str]:
     return {launch["cell"]["environment"] for launch in launches}
 
 
-def test_a_bare_container_gives_a_report_of_a_release_whose_python_is_there(job: Run) -> None:
+def test_a_bare_container_gives_a_report_of_a_release_whose_python_is_there(job):
     assert [tool for tool in ("docker", "git", "make", "cc", "gcc") if not job(f"command -v {tool}").returncode] == []
     process = job("harness matrix --suite quick -e tf1.14")
     assert process.returncode == 4, process.stderr
@@ -70,7 +70,7 @@ def test_a_bare_container_gives_a_report_of_a_release_whose_python_is_there(job:
 
 
 @pytest.mark.campaign
-def test_two_releases_are_compared(job: Run) -> None:
+def test_two_releases_are_compared(job):
     process = job(f"{RELEASES} {SHORT} --results two && cat two/*/launches.jsonl")
     assert process.returncode == 0, process.stderr
     assert read_environments(process.stdout) == set(re.findall(r"-e (\S+)", RELEASES)), process.stderr

@@ -40,7 +40,7 @@ def ways(project):
 
 
 @pytest.mark.main_path
-def test_a_run_of_two_environments_begins_with_the_image_that_is_there_and_ends_with_a_report(ways, tmp_path) -> None:
+def test_a_run_of_two_environments_begins_with_the_image_that_is_there_and_ends_with_a_report(ways, tmp_path):
     built, lacking = (requirement.environment.name for requirement in ways.requirements)
     short = ["--rounds", "2", "--warmup", "0ms", "--measure", "10ms", "--backend", "docker", "--results", str(tmp_path)]
     cells = ["-s", "ways", "-a", "way=fine", "-e", built, "-e", lacking]
@@ -59,7 +59,7 @@ def test_a_run_of_two_environments_begins_with_the_image_that_is_there_and_ends_
     assert (folder / "report.html").read_text().endswith("</html>\n")
 
 
-def test_an_interruption_leaves_no_container(ways, engine, tmp_path: Path) -> None:
+def test_an_interruption_leaves_no_container(ways, engine, tmp_path):
     name = ways.requirements[0].environment.name
     cells = ["-s", "ways", "-a", "way=endless", "-e", name, "--backend", "docker", "--results", str(tmp_path)]
     running = subprocess.Popen(
@@ -91,7 +91,7 @@ def read_launches(folder: Path) -> list[dict]:
 
 
 @pytest.mark.tensorflow
-def test_the_famous_question_is_answered(need_images, tmp_path: Path) -> None:
+def test_the_famous_question_is_answered(need_images, tmp_path):
     """Of tf.keras alone; images that are right are as their locks say, and not built again."""
     need_images("tf1.14", "tf2.0")
     environments = ["-e", "tf1.14", "-e", "tf2.0", "-a", "mode=graph,eager", "-a", "api=tf.keras"]
@@ -131,7 +131,7 @@ def test_the_famous_question_is_answered(need_images, tmp_path: Path) -> None:
 
 @pytest.mark.tensorflow
 @pytest.mark.campaign
-def test_both_packages_of_keras_are_measured_where_a_release_has_both(need_images, tmp_path: Path) -> None:
+def test_both_packages_of_keras_are_measured_where_a_release_has_both(need_images, tmp_path):
     need_images("tf1.14", "tf2.0")
     environments = ["-e", "tf1.14", "-e", "tf2.0", "-a", "mode=graph,eager"]
     short = ["--rounds", "2", "--warmup", "50ms", "--measure", "200ms", "--seed", "1", "--backend", "docker"]
@@ -150,7 +150,7 @@ def test_both_packages_of_keras_are_measured_where_a_release_has_both(need_image
 
 @pytest.mark.tensorflow
 @pytest.mark.campaign
-def test_a_cell_that_returns_at_once_and_trains_nothing_did_different_work(need_images, tmp_path: Path) -> None:
+def test_a_cell_that_returns_at_once_and_trains_nothing_did_different_work(need_images, tmp_path):
     """Keras 3 with eager execution disabled: `train_on_batch` hands back a symbol, faster than any step."""
     need_images("tf2.21")
     text, scenario = (ROOT / "scenarios" / "keras_step.py").read_text(), tmp_path / "graph_step.py"

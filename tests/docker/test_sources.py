@@ -62,7 +62,7 @@ def requirement(text: str) -> Requirement:
     return load_lock(PROJECT, environments[name], Device.CPU)
 
 
-def test_a_build_has_no_network_and_is_not_root(repository: SourceRepository) -> None:
+def test_a_build_has_no_network_and_is_not_root(repository):
     (repository.folder / "backend.py").write_text(TRIES)
     repository.commit("")
     with pytest.raises(CannotRunHereError, match=r"tried: \[1000, 'Network is unreachable'\]"):
@@ -82,16 +82,14 @@ def build(repository: SourceRepository, out: str, *leaves: tuple[str, int]) -> l
     return sorted(path.name for path in wheels.iterdir())
 
 
-def test_one_wheel_leaves_a_build_and_neither_several_nor_a_large_one(repository: SourceRepository) -> None:
+def test_one_wheel_leaves_a_build_and_neither_several_nor_a_large_one(repository):
     assert build(repository, "one", (WHEEL, 5), ("other.txt", 5)) == [WHEEL]
     for number, leaves in enumerate([[(WHEEL, 5), ("other-1.0-py3-none-any.whl", 5)], [(WHEEL, 2**29 + 1)]]):
         with pytest.raises(CannotRunHereError, match="512 MiB"):
             build(repository, f"refused{number}", *leaves)
 
 
-def test_a_builder_without_the_images_of_the_engine_is_refused(
-    repository: SourceRepository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_builder_without_the_images_of_the_engine_is_refused(repository, monkeypatch):
     repository.commit("")
     name, buildx = f"harness-test-{secrets.token_hex(4)}", ["docker", "buildx"]
     monkeypatch.setenv("BUILDX_BUILDER", name)
@@ -103,7 +101,7 @@ def test_a_builder_without_the_images_of_the_engine_is_refused(
         subprocess.run([*buildx, "rm", name], check=True)
 
 
-def test_the_image_has_the_wheel_of_all_files_of_the_commit_over_its_base(repository: SourceRepository) -> None:
+def test_the_image_has_the_wheel_of_all_files_of_the_commit_over_its_base(repository):
     (repository.folder / ".dockerignore").write_text("requires.txt\n")
     (repository.folder / ".gitattributes").write_text("requires.txt export-ignore\n")
     repository.commit("CALLS = 1\n")

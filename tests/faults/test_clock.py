@@ -10,7 +10,6 @@ import pytest
 from harness import session
 from harness.history.index import History
 from harness.model.launch import Status
-from tests.cli.conftest import Harness
 
 #: Each launch writes a byte. There are a pilot of each cell, and three rounds of each and the control.
 SCENARIO = """\
@@ -42,7 +41,7 @@ def clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_a_clock_that_is_set_back_in_the_middle_of_a_run(harness: Harness, clock: Path, tmp_path: Path) -> None:
+def test_a_clock_that_is_set_back_in_the_middle_of_a_run(harness, clock, tmp_path):
     mark = tmp_path / "mark"
     (harness.root / "scenarios" / "sums.py").write_text(SCENARIO.format(mark=str(mark)))
     variables = {"LD_PRELOAD": str(clock), "CLOCK_MARK": str(mark), "CLOCK_AFTER": str(BEFORE)}

@@ -171,9 +171,7 @@ def files(disk: Path) -> dict[str, bytes]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_full", [True, False], ids=["full", "read only"])
-def test_a_write_that_fails_leaves_every_file_as_it_was(
-    disk: Path, is_full: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_that_fails_leaves_every_file_as_it_was(disk, is_full, monkeypatch):
     words = r"No space left on device|MiB free" if is_full else "Read-only file system"
     for number, (name, write) in enumerate(WRITES.items()):
         place = disk / str(number)
@@ -202,7 +200,7 @@ def test_a_write_that_fails_leaves_every_file_as_it_was(
 
 
 @pytest.mark.slow
-def test_an_index_of_the_history_outlives_a_full_disk_and_a_new_one_is_whole_or_absent(disk: Path) -> None:
+def test_an_index_of_the_history_outlives_a_full_disk_and_a_new_one_is_whole_or_absent(disk):
     where = str(disk / "history" / "runs.duckdb")
     first = summarize(Results(run(), [launch()]))
     many = [replace(first, run=str(number), commit=LONG) for number in range(100)]
@@ -234,7 +232,7 @@ def test_an_index_of_the_history_outlives_a_full_disk_and_a_new_one_is_whole_or_
         assert [path.name for path in (disk / "history").iterdir()] == ["runs.duckdb"]
 
 
-def test_a_secret_that_cannot_be_kept_signs_nothing(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_that_cannot_be_kept_signs_nothing(disk, monkeypatch):
     monkeypatch.setenv("HARNESS_DATA_DIR", str(disk / "data"))
     full.fill(disk)
     assert not is_from_here(sign(b"{\n}\n"))
@@ -243,7 +241,7 @@ def test_a_secret_that_cannot_be_kept_signs_nothing(disk: Path, monkeypatch: pyt
     assert is_from_here(sign(b'{\n  "a": 1\n}\n'))
 
 
-def test_a_lock_is_held_on_a_full_disk_too(disk: Path) -> None:
+def test_a_lock_is_held_on_a_full_disk_too(disk):
     full.fill(disk)
     with (
         hold_lock(disk / "lock", "It is taken."),
@@ -254,7 +252,7 @@ def test_a_lock_is_held_on_a_full_disk_too(disk: Path) -> None:
 
 
 @pytest.mark.slow
-def test_folders_that_are_read_only_are_named_before_anything_is_launched(command: Command) -> None:
+def test_folders_that_are_read_only_are_named_before_anything_is_launched(command):
     assert command.run().returncode == 0
     (folder,) = command.folders
     before = files(command.disk)
@@ -277,12 +275,12 @@ MOMENTS = ("run.json#1", "launches.jsonl#3")
 
 
 @pytest.mark.slow
-def test_a_run_on_a_disk_that_fills_up_goes_on_once_there_is_room(command: Command) -> None:
+def test_a_run_on_a_disk_that_fills_up_goes_on_once_there_is_room(command):
     check_runs(command, MOMENTS)
 
 
 @pytest.mark.campaign
-def test_a_run_on_a_disk_that_fills_up_at_any_write_goes_on_once_there_is_room(command: Command) -> None:
+def test_a_run_on_a_disk_that_fills_up_at_any_write_goes_on_once_there_is_room(command):
     assert command.run().returncode == 0
     # the files of a launch's scratch folder are many, and alike
     moments = [write for write in command.writes if ".py#" not in write]
@@ -314,7 +312,7 @@ def check_runs(command: Command, moments: Iterable[str]) -> None:
 
 
 @pytest.mark.slow
-def test_output_to_a_full_disk_is_a_sentence(command: Command) -> None:
+def test_output_to_a_full_disk_is_a_sentence(command):
     with Path("/dev/full").open("wb") as output:
         process = command("scenarios", "list", stdout=output)
     assert "The output cannot be written" in read_message(process)

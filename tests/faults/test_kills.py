@@ -233,7 +233,7 @@ def check_whole(killer: Killer, before: list[bytes], launches: int = LAUNCHES) -
 
 @pytest.mark.slow
 @cases("POINTS", 3, 12, 18)
-def test_a_run_that_is_killed_at_a_point(killer: Killer, points: Sequence[Point]) -> None:
+def test_a_run_that_is_killed_at_a_point(killer, points):
     for point in killer.visit(points):
         killer.check_killed(killer.run(at=point))
         check_goes_on(killer)
@@ -241,7 +241,7 @@ def test_a_run_that_is_killed_at_a_point(killer: Killer, points: Sequence[Point]
 
 @pytest.mark.slow
 @cases("WITH_A_PILOT", 1)
-def test_a_run_with_a_pilot_that_is_killed_in_it_and_after_it(killer: Killer, points: Sequence[Point]) -> None:
+def test_a_run_with_a_pilot_that_is_killed_in_it_and_after_it(killer, points):
     for point in killer.visit(points):
         killer.check_killed(killer(*RUN, "--rounds", "2", "--results", str(killer.results), at=point))
         check_goes_on(killer, LAUNCHES_WITH_A_PILOT)
@@ -249,7 +249,7 @@ def test_a_run_with_a_pilot_that_is_killed_in_it_and_after_it(killer: Killer, po
 
 @pytest.mark.slow
 @cases("GOING_ON", 1)
-def test_a_run_that_is_killed_while_it_goes_on(killer: Killer, points: Sequence[Point]) -> None:
+def test_a_run_that_is_killed_while_it_goes_on(killer, points):
     for point in killer.visit(points):
         killer.check_killed(killer.run(at=TORN))
         killer.check_killed(killer.resume(at=point))
@@ -259,7 +259,7 @@ def test_a_run_that_is_killed_while_it_goes_on(killer: Killer, points: Sequence[
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["run", pytest.param("repro", marks=pytest.mark.campaign)])
 @cases("POINTS", 3, 15)
-def test_a_run_of_another_command_that_is_killed(killer: Killer, command: str, points: Sequence[Point]) -> None:
+def test_a_run_of_another_command_that_is_killed(killer, command, points):
     """The run's folder has a copy of the script, so that the user may delete the file."""
     for point in killer.visit(points):
         for name, text in FILES.items():
@@ -292,7 +292,7 @@ def check_untouched(killer: Killer, before: list[bytes]) -> None:
 
 @pytest.mark.slow
 @cases("SEARCHING", 3)
-def test_a_search_that_is_killed_goes_on_with_its_steps(killer: Killer, points: Sequence[Point]) -> None:
+def test_a_search_that_is_killed_goes_on_with_its_steps(killer, points):
     (killer.harness.root / "scenarios" / "slower.py").write_text(SLOWER)
     search = ("bisect", "-s", "slower", "--good", "old", "--bad", "new", "--backend", "local")
     for point in killer.visit(points):
@@ -318,9 +318,7 @@ def test_a_search_that_is_killed_goes_on_with_its_steps(killer: Killer, points: 
 
 @pytest.mark.docker
 @cases("IN_CONTAINERS", 1)
-def test_a_run_in_containers_that_is_killed_leaves_none(
-    killer: Killer, engine: Any, built: Any, points: Sequence[Point]
-) -> None:
+def test_a_run_in_containers_that_is_killed_leaves_none(killer, engine, built, points):
     root, environment = built[0].root, built[1].environment.name
     shutil.rmtree(root / "scenarios", ignore_errors=True)  # another test's
     (root / "scenarios").mkdir()
@@ -350,9 +348,7 @@ def test_a_run_in_containers_that_is_killed_leaves_none(
 
 @pytest.mark.slow
 @cases("BUILDING", 1)
-def test_a_build_of_an_image_that_is_killed_ends_its_builder_and_is_done_again(
-    killer: Killer, points: Sequence[Point]
-) -> None:
+def test_a_build_of_an_image_that_is_killed_ends_its_builder_and_is_done_again(killer, points):
     for point in killer.visit(points):
         programs, wheels, image = (killer.root / name for name in ("programs", "wheels", "image"))
         for folder in (programs, wheels):
@@ -409,7 +405,7 @@ def imitated_engine(path: Path, image: Path) -> Iterator[str]:
 
 @pytest.mark.slow
 @cases("CLEANING", 1)
-def test_a_removal_that_is_killed_is_done_again(killer: Killer, points: Sequence[Point]) -> None:
+def test_a_removal_that_is_killed_is_done_again(killer, points):
     for point in killer.visit(points):
         killer.check_killed(killer.run(at=TORN))
         scratch = get_cache_dir() / "scratch" / killer.folder.name
@@ -424,7 +420,7 @@ def test_a_removal_that_is_killed_is_done_again(killer: Killer, points: Sequence
 
 @pytest.mark.slow
 @cases("MERGING", 1, 3)
-def test_runs_whose_merge_was_killed_are_merged_again(killer: Killer, points: Sequence[Point]) -> None:
+def test_runs_whose_merge_was_killed_are_merged_again(killer, points):
     """What is half merged is no run, so that no history takes it in the place of its parts."""
     for point in killer.visit(points):
         runs = [fleet.run(machine) for machine in ("m-1", "m-2")]
@@ -448,9 +444,7 @@ def test_runs_whose_merge_was_killed_are_merged_again(killer: Killer, points: Se
 
 @pytest.mark.slow
 @cases("ADDING", 1, 4, 5)
-def test_a_run_is_in_a_history_once_however_often_its_adding_was_killed(
-    killer: Killer, points: Sequence[Point]
-) -> None:
+def test_a_run_is_in_a_history_once_however_often_its_adding_was_killed(killer, points):
     for point in killer.visit(points):
         run = fleet.run()
         folder = stored(killer.results, run, fleet.launches(run))
@@ -462,13 +456,13 @@ def test_a_run_is_in_a_history_once_however_often_its_adding_was_killed(
             assert [*history.summaries()] == [summary.load_summary(folder)]
 
 
-def test_a_point_that_is_no_longer_there_is_told(killer: Killer) -> None:
+def test_a_point_that_is_no_longer_there_is_told(killer):
     assert killer.run(at=("harness.store.folder:RunFolder.no_such", 1, "before")) == 70
     assert "KeyError" in killer.output
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_at_any_moment(killer: Killer, tmp_path: Path) -> None:
+def test_a_run_that_is_killed_at_any_moment(killer, tmp_path):
     """Begun, gone on with and cleaned up after; a third of those that go on are killed too."""
     assert killer.run() == 0, killer.output  # it makes the environments, too
     check_whole(killer, whole_lines(killer.folder))

@@ -17,7 +17,6 @@ from harness.machine.lock import hold_run_lock
 from harness.model.run import Stop, StopReason
 from harness.store.folder import RunFolder
 from harness.store.signature import is_from_here, sign
-from tests.cli.conftest import Harness
 from tests.runs import launch, run
 
 SHORT = (
@@ -33,7 +32,7 @@ def wait(*processes: "subprocess.Popen[str]") -> list[str]:
 
 
 @pytest.mark.slow
-def test_two_runs_in_one_results_folder(harness: Harness) -> None:
+def test_two_runs_in_one_results_folder(harness):
     first, second = wait(harness.start("matrix", *SHORT), harness.start("matrix", *SHORT))
     assert first.startswith("0 ")
     # they met, or one came after the other
@@ -44,7 +43,7 @@ def test_two_runs_in_one_results_folder(harness: Harness) -> None:
 
 
 @pytest.mark.slow
-def test_two_that_go_on_with_one_run(harness: Harness) -> None:
+def test_two_that_go_on_with_one_run(harness):
     assert harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "2").returncode == 0
     path = harness.run / "launches.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
@@ -82,7 +81,7 @@ def stored(folder: Path, name: str = "run") -> RunFolder:
     return stored_run
 
 
-def test_reports_of_one_folder(tmp_path: Path) -> None:
+def test_reports_of_one_folder(tmp_path):
     folder = stored(tmp_path)
     texts = [
         {"report.md": str(number) * 50_000, "charts/a.svg": str(number) * 50_000, f"charts/{number}.svg": "<svg/>"}
@@ -97,7 +96,7 @@ def test_reports_of_one_folder(tmp_path: Path) -> None:
             assert len((folder.path / name).read_text()) == 50_000
 
 
-def test_a_machine_and_its_secret_are_made_by_several_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_and_its_secret_are_made_by_several_at_once(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_DATA_DIR", str(tmp_path / "data"))
     assert len({machine.id for machine in together(lambda _: load_machine())}) == 1  # type: ignore[attr-defined]
     signed = together(lambda _: sign(b'{\n  "a": 1\n}\n'))
@@ -106,7 +105,7 @@ def test_a_machine_and_its_secret_are_made_by_several_at_once(tmp_path: Path, mo
 
 
 @pytest.mark.slow
-def test_two_history_add_of_one_run(harness: Harness, tmp_path: Path) -> None:
+def test_two_history_add_of_one_run(harness, tmp_path):
     folder = stored(harness.root / "results")
     harness.environ["HARNESS_HISTORY"] = str(tmp_path / "history.duckdb")
     for message in wait(*(harness.start("history", "add", str(folder.path)) for _ in range(2))):
@@ -115,7 +114,7 @@ def test_two_history_add_of_one_run(harness: Harness, tmp_path: Path) -> None:
         assert [entry.run for entry in history.runs()] == ["run"]
 
 
-def test_clean_beside_a_run_that_goes_on_is_told_so(harness: Harness) -> None:
+def test_clean_beside_a_run_that_goes_on_is_told_so(harness):
     folder = stored(harness.root / "results", "2026-01-01T00-00-00Z-aaaa")
     with hold_run_lock(folder.path.name):
         process = harness("clean", str(folder.path), DOCKER_HOST="unix:///nowhere/docker.sock")

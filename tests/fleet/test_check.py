@@ -7,7 +7,6 @@ import random
 from collections.abc import Iterable, Sequence
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from harness import session
@@ -20,12 +19,11 @@ from harness.model.defaults import MARGIN
 from harness.model.errors import CannotRunHereError, DamagedError
 from harness.model.launch import Launch
 from tests import factories
-from tests.cli.conftest import Harness
 from tests.fleet.conftest import Sentences
 from tests.refusal import read_refusal
 
 
-def test_the_ratio_is_the_mean_of_pairs() -> None:
+def test_the_ratio_is_the_mean_of_pairs():
     ratio, low, high = compute_interference([1.0, 2.0, 3.0], [1.1, 2.2, 3.3])
     assert ratio == pytest.approx(1.1)
     assert (low, high) == (pytest.approx(1.1), pytest.approx(1.1))
@@ -62,9 +60,7 @@ def make_slots(count: int | None) -> list[Slot]:
     return [Slot((number,)) for number in range(count or 6)]
 
 
-def test_fewer_slots_are_tried_until_they_are_safe_and_that_is_remembered(
-    planned: session.Planned, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+def test_fewer_slots_are_tried_until_they_are_safe_and_that_is_remembered(planned, monkeypatch, snapshot):
     together, listener = slow_down(monkeypatch, {6: 1.2, 5: 1.05}), Sentences()
     result = check.check(planned, make_slots, None, listener)
     assert [(entry.slots, entry.is_safe(0.03)) for entry in result.tried] == [(6, False), (5, False), (4, True)]
@@ -85,7 +81,7 @@ def test_fewer_slots_are_tried_until_they_are_safe_and_that_is_remembered(
     } == snapshot
 
 
-def test_what_is_not_known_is_measured_again(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_known_is_measured_again(planned, monkeypatch):
     blocks = {
         (0.001, 1.0): (6, "safe"),
         (0.025, 0.98): (8, "safe"),
@@ -100,7 +96,7 @@ def test_what_is_not_known_is_measured_again(planned: session.Planned, monkeypat
     assert results == blocks
 
 
-def test_slots_are_used_only_with_a_margin_that_their_interference_is_below(snapshot: SnapshotAssertion) -> None:
+def test_slots_are_used_only_with_a_margin_that_their_interference_is_below(snapshot):
     tried = [Interference(6, 1.2, 1.19, 1.21), Interference(4, 1.005, 0.998, 1.012)]
     cores = len(os.sched_getaffinity(0))
     check._save_check("cpu", SlotCheck(4, tried, 0.03, "ways old fine", cores, "2026-11-21T04:10:00Z"))
@@ -115,9 +111,7 @@ def test_slots_are_used_only_with_a_margin_that_their_interference_is_below(snap
     assert count_allowed_slots("cpu", None, 0.01) == 1
 
 
-def test_what_is_remembered_is_of_the_cpus_that_there_were(
-    planned: session.Planned, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_remembered_is_of_the_cpus_that_there_were(planned, monkeypatch):
     slow_down(monkeypatch, {})
     check.check(planned, make_slots, 2, Sentences())
     assert count_allowed_slots("cpu", 2, MARGIN) == 2
@@ -137,7 +131,7 @@ def test_what_is_remembered_is_of_the_cpus_that_there_were(
 
 
 @pytest.mark.slow
-def test_work_is_launched_and_without_a_number_says_nothing(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_is_launched_and_without_a_number_says_nothing(harness, monkeypatch):
     monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
     for name, count in {"BLOCKS": 2, "MOST_BLOCKS": 2, "LAUNCHES": 1}.items():
         monkeypatch.setattr(check, name, count)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness import session
 from harness.fleet import check, dispatch
@@ -147,9 +146,7 @@ def is_whole(result: dispatch.FleetResult, planned: session.Planned) -> bool:
     }
 
 
-def test_shards_are_taken_from_one_queue_so_that_a_slow_place_holds_nobody_up(
-    planned: session.Planned, measure: Measure
-) -> None:
+def test_shards_are_taken_from_one_queue_so_that_a_slow_place_holds_nobody_up(planned, measure):
     others_are_done = threading.Event()
 
     def wait(place: Pretence, number: int) -> int:
@@ -177,9 +174,7 @@ def test_shards_are_taken_from_one_queue_so_that_a_slow_place_holds_nobody_up(
     assert "--results" not in words
 
 
-def test_there_are_more_shards_than_places_but_with_a_budget_which_each_place_has_whole(
-    planned: session.Planned, measure: Measure
-) -> None:
+def test_there_are_more_shards_than_places_but_with_a_budget_which_each_place_has_whole(planned, measure):
     for budget, count in ((None, 4), (100.0, 1)):
         place = Pretence("one", planned)
         assert is_whole(measure(place, budget_seconds=budget), planned)
@@ -189,7 +184,7 @@ def test_there_are_more_shards_than_places_but_with_a_budget_which_each_place_ha
     assert sorted(cluster.shards) == list(range(1, 9))
 
 
-def test_a_shard_that_breaks_off_is_measured_again_and_merged_once(planned: session.Planned, measure: Measure) -> None:
+def test_a_shard_that_breaks_off_is_measured_again_and_merged_once(planned, measure):
     place, listener = Pretence("one", planned, fail_in(2)), Sentences()
     result = measure(place, listener=listener)
     assert place.shards == [1, 2, 3, 4, 2]
@@ -203,9 +198,7 @@ def test_a_shard_that_breaks_off_is_measured_again_and_merged_once(planned: sess
     assert ["--resume" in words for words in here.commands] == [False] * 4 + [True]
 
 
-def test_a_shard_that_fails_twice_is_named_and_the_run_goes_on_with_only_that(
-    planned: session.Planned, measure: Measure
-) -> None:
+def test_a_shard_that_fails_twice_is_named_and_the_run_goes_on_with_only_that(planned, measure):
     result = measure(Pretence("one", planned, fail_in(3, 3)))
     folder = result.merged.ended.folder
     lacks = "\n".join(result.lacks)
@@ -229,7 +222,7 @@ def test_a_shard_that_fails_twice_is_named_and_the_run_goes_on_with_only_that(
         dispatch.resume(folder, Sentences(), rounds=None, budget=None)
 
 
-def test_a_place_that_is_gone_loses_its_shard_to_another_one(planned: session.Planned, measure: Measure) -> None:
+def test_a_place_that_is_gone_loses_its_shard_to_another_one(planned, measure):
     is_gone = threading.Event()
 
     def go(place: Pretence, number: int) -> int:
@@ -251,7 +244,7 @@ def test_a_place_that_is_gone_loses_its_shard_to_another_one(planned: session.Pl
     assert len(list(Path("results").iterdir())) == 1
 
 
-def test_a_place_that_refuses_gets_no_other_shard(planned: session.Planned, measure: Measure) -> None:
+def test_a_place_that_refuses_gets_no_other_shard(planned, measure):
     for code in (Exit.CANNOT_RUN_HERE, Exit.USAGE):
         place = Pretence("one", planned, lambda place, number, code=code: code if number > 1 else 0)  # type: ignore[misc]
         result = measure(place)
@@ -260,9 +253,7 @@ def test_a_place_that_refuses_gets_no_other_shard(planned: session.Planned, meas
         assert session.read(result.merged.ended.folder).run.absent
 
 
-def test_an_interruption_stops_all_places_and_keeps_what_was_finished(
-    planned: session.Planned, measure: Measure
-) -> None:
+def test_an_interruption_stops_all_places_and_keeps_what_was_finished(planned, measure):
     def interrupt(place: Pretence, number: int) -> int:
         if number == 2:
             os.kill(os.getpid(), signal.SIGINT)
@@ -277,7 +268,7 @@ def test_an_interruption_stops_all_places_and_keeps_what_was_finished(
     assert is_whole(resumed, planned)
 
 
-def test_which_requests_are_for_shards() -> None:
+def test_which_requests_are_for_shards():
     for request in (Request(), session.ProfileRequest(), Request(slots="1"), Request(slots="4", shard=Shard(1, 2))):
         assert not dispatch.uses_several_places(request)
     for request in (Request(slots="auto"), Request(spread=True), Request(on="ray://head:10001")):
@@ -292,7 +283,7 @@ def on_gpus(planned: session.Planned, *models: str, **changes: object) -> sessio
     return replace(planned, request=request, plan=plan, cards=cards, gpu_host=GpuHost(cards))
 
 
-def test_spread_is_a_slot_for_each_gpu(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spread_is_a_slot_for_each_gpu(planned, monkeypatch):
     requests: list[tuple[str, int | None]] = []
 
     def allow(kind: str, wanted: int | None, margin: float) -> int:
@@ -307,7 +298,7 @@ def test_spread_is_a_slot_for_each_gpu(planned: session.Planned, monkeypatch: py
     assert requests == [("gpu", 3)]
 
 
-def test_what_no_fleet_measures_is_refused(planned: session.Planned, snapshot: SnapshotAssertion) -> None:
+def test_what_no_fleet_measures_is_refused(planned, snapshot):
     def refuse(**changes: object) -> str:
         request = replace(planned.request, **{"on": "ssh://one", **changes})  # type: ignore[arg-type,call-arg]
         return read_refusal(lambda: dispatch.run(replace(planned, request=request), Sentences(), command=[]))
@@ -325,7 +316,7 @@ def test_what_no_fleet_measures_is_refused(planned: session.Planned, snapshot: S
     } == snapshot
 
 
-def test_shards_leave_out_what_the_whole_run_could_not_prepare(planned: session.Planned, measure: Measure) -> None:
+def test_shards_leave_out_what_the_whole_run_could_not_prepare(planned, measure):
     lacking = {"old": UnavailableError("No Python 3.7 is here.", "Install it.")}
     folder = measure(Pretence("one", planned), lacking=lacking).merged.ended.folder
     unavailable = dispatch.read_unavailable(folder / dispatch.SHARDS / "1.1")

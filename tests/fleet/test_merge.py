@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict, Withheld
@@ -25,7 +24,7 @@ from harness.session import compare, read
 from harness.session.reporting import Written
 from harness.session.running import resume
 from tests import factories
-from tests.cli.conftest import Harness, stored
+from tests.cli.conftest import stored
 from tests.refusal import read_refusal
 
 CALLS = ("fit", "train_on_batch")
@@ -80,7 +79,7 @@ def verdicts(results: Results) -> dict[tuple[str, str], Verdict | None]:
     }
 
 
-def test_shards_of_one_machine_are_the_run_that_it_would_have_made(tmp_path: Path) -> None:
+def test_shards_of_one_machine_are_the_run_that_it_would_have_made(tmp_path):
     single, (first, second) = run(), [run(calls=(call,)) for call in CALLS]
     names = [group.name for group in single.plan.groups]
     merged = merge_runs(
@@ -107,7 +106,7 @@ def test_shards_of_one_machine_are_the_run_that_it_would_have_made(tmp_path: Pat
     assert shares == pytest.approx([1.0 - 3 / 5, 3 / 4 - 3 / 5])
 
 
-def test_a_group_of_several_machines_has_a_row_for_each_and_nothing_is_learnt_of_two(tmp_path: Path) -> None:
+def test_a_group_of_several_machines_has_a_row_for_each_and_nothing_is_learnt_of_two(tmp_path):
     one, two = run("m-1", "office"), run("m-2")
     parts = {"m-2": (two, launches(two, slower=1.2, seed=9)), "office": (one, launches(one, slower=2.0))}
     results = merge_runs(tmp_path, *parts.values()).ended.results
@@ -133,7 +132,7 @@ def test_a_group_of_several_machines_has_a_row_for_each_and_nothing_is_learnt_of
     assert results.found.control is None
 
 
-def test_a_control_that_is_beyond_the_margin_takes_the_verdicts_of_its_own_machine(tmp_path: Path) -> None:
+def test_a_control_that_is_beyond_the_margin_takes_the_verdicts_of_its_own_machine(tmp_path):
     one, two = run("m-1"), run("m-2")
     results = merge_runs(tmp_path, (one, launches(one, again=1.3)), two).ended.results
     assert verdicts(results) == {
@@ -152,7 +151,7 @@ def read_machines(merged: Merged) -> str:
 
 
 @pytest.mark.slow
-def test_whether_machines_agree_is_said(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_whether_machines_agree_is_said(tmp_path, snapshot):
     one, two = run("m-1"), run("m-2")
     texts = {}
     for slower, agrees in ((2.1, True), (0.5, False), (1.03, None)):
@@ -170,12 +169,12 @@ def test_whether_machines_agree_is_said(tmp_path: Path, snapshot: SnapshotAssert
     assert texts == snapshot
 
 
-def test_two_machines_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_two_machines_of_one_name_are_told_apart(tmp_path):
     results = merge_runs(tmp_path, run("m-1", "runner"), run("m-2", "runner")).ended.results
     assert list(results.machines) == ["runner (m-1)", "runner (m-2)"]
 
 
-def test_claims_are_judged_machine_by_machine(tmp_path: Path) -> None:
+def test_claims_are_judged_machine_by_machine(tmp_path):
     claim = Claim(
         issue=parse("T#1001"),
         reported="TF 2 is twice as slow",
@@ -192,7 +191,7 @@ def test_claims_are_judged_machine_by_machine(tmp_path: Path) -> None:
     assert on_one.at.worse == replace(single.at.worse, axes={MACHINE: "m-1", **single.at.worse.axes})
 
 
-def test_missing_shards_and_interrupted_runs_are_named(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_missing_shards_and_interrupted_runs_are_named(tmp_path, snapshot):
     gone = {"step cpu call=train_on_batch dtype=float32": 3}
     merged = merge_runs(tmp_path / "one", sharded(run(calls=("fit",)), 1, 3, gone))
     assert merged.missing == {"3/3": list(gone)}
@@ -206,7 +205,7 @@ def test_missing_shards_and_interrupted_runs_are_named(tmp_path: Path, snapshot:
     } == snapshot
 
 
-def test_runs_of_different_plans_are_refused_with_what_differs(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_runs_of_different_plans_are_refused_with_what_differs(tmp_path, snapshot):
     changes: dict[str, dict[str, Any]] = {
         "version": {"harness": "9.9"},
         "sources": {"sources": {"step": "ab" * 32}},
@@ -235,7 +234,7 @@ def test_runs_of_different_plans_are_refused_with_what_differs(tmp_path: Path, s
     assert refusals == snapshot
 
 
-def test_the_same_rounds_of_one_machine_twice_are_refused_and_others_are_joined(tmp_path: Path) -> None:
+def test_the_same_rounds_of_one_machine_twice_are_refused_and_others_are_joined(tmp_path):
     one_run = run()
     later = [
         replace(launch, round=launch.round + 5) for launch in launches(one_run, seed=7) if launch.role is not Role.PILOT
@@ -250,9 +249,7 @@ def test_the_same_rounds_of_one_machine_twice_are_refused_and_others_are_joined(
         merge([path, path.parent / "." / ".." / path.parent.name / path.name], tmp_path)
 
 
-def test_what_is_damaged_still_measured_or_of_nobody_is_left_out_and_named(
-    tmp_path: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_what_is_damaged_still_measured_or_of_nobody_is_left_out_and_named(tmp_path, snapshot):
     good = stored(tmp_path, run(), launches(run()))
     damaged, newer, going_on = (stored(tmp_path, run(f"m-{number}"), []) for number in (2, 3, 5))
     nobody = stored(tmp_path, replace(run("m-4"), machine=None), [])
@@ -274,7 +271,7 @@ def test_what_is_damaged_still_measured_or_of_nobody_is_left_out_and_named(
     } == snapshot
 
 
-def test_artifacts_come_along_and_do_not_meet(tmp_path: Path) -> None:
+def test_artifacts_come_along_and_do_not_meet(tmp_path):
     folders = []
     for one_run in (run("m-1", calls=("fit",)), run("m-2", calls=("fit",))):
         first, *others = launches(one_run)
@@ -294,7 +291,7 @@ def test_artifacts_come_along_and_do_not_meet(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_command_makes_two_shards_one_run(harness: Harness) -> None:
+def test_the_command_makes_two_shards_one_run(harness):
     words = ("-s", "ways", "-a", "way=fine,exits", "-e", "old", "--rounds", "1")
     for number in (1, 2):
         process = harness.matrix(*words, "--shard", f"{number}/2", HARNESS_MACHINE_ID=f"m-{number}")

@@ -2,7 +2,6 @@
 
 import io
 import tarfile
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -41,9 +40,7 @@ def scenario(bench):
 
 
 @pytest.mark.slow
-def test_scenarios_beside_harness_s_own_are_sent_with_their_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scenarios_beside_harness_s_own_are_sent_with_their_files(tmp_path, monkeypatch):
     for name, text in {"my_step.py": SCENARIO, "data/names.txt": "a", "other.py": SCENARIO}.items():
         (tmp_path / "scenarios" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "scenarios" / name).write_text(text)
@@ -59,13 +56,13 @@ def test_scenarios_beside_harness_s_own_are_sent_with_their_files(
     assert parcel.pack(Request(suite="seed"), scenarios[1:])[1].scenarios == []
 
 
-def test_an_archive_becomes_a_new_folder_without_its_links(tmp_path: Path) -> None:
+def test_an_archive_becomes_a_new_folder_without_its_links(tmp_path):
     parcel.unpack(archive(("run/run.json", b"{}"), ("run/link", "/etc/passwd")), tmp_path / "shards" / "1.1")
     assert [path.name for path in (tmp_path / "shards" / "1.1" / "run").iterdir()] == ["run.json"]
     assert [path.name for path in tmp_path.iterdir()] == ["shards"]
 
 
-def test_an_archive_that_is_wrong_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_that_is_wrong_leaves_nothing(tmp_path, monkeypatch):
     (tmp_path / "results" / "shards").mkdir(parents=True)
     target = tmp_path / "results" / "shards" / "1.1"
     cut_off = archive(("run/a", Random(1).randbytes(99_999))).getvalue()[:-9_999]
@@ -91,7 +88,7 @@ def test_an_archive_that_is_wrong_leaves_nothing(tmp_path: Path, monkeypatch: py
         parcel.unpack(archive(("a", b""), ("b", b""), ("c", b"")), target.with_name("2.1"))
 
 
-def test_a_folder_that_exists_keeps_what_it_has(tmp_path: Path) -> None:
+def test_a_folder_that_exists_keeps_what_it_has(tmp_path):
     folder = tmp_path / "shards" / "1.1"
     folder.mkdir(parents=True)
     (folder / "run.json").write_text("mine")

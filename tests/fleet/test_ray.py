@@ -128,9 +128,7 @@ def left(nodes: Nodes) -> list[psutil.Process]:
     return processes
 
 
-def test_a_worker_and_a_node_that_die_lose_only_their_shards(
-    process: "subprocess.Popen[str]", nodes: Nodes, harness: Harness
-) -> None:
+def test_a_worker_and_a_node_that_die_lose_only_their_shards(process, nodes, harness):
     assert process.stderr
     left(nodes)[0].kill()
     read_until(process.stderr, "The shard is measured again.")
@@ -142,9 +140,7 @@ def test_a_worker_and_a_node_that_die_lose_only_their_shards(
     nodes.add("one")
 
 
-def test_an_interruption_stops_all_nodes_and_what_is_missing_is_measured_later(
-    process: "subprocess.Popen[str]", nodes: Nodes, harness: Harness
-) -> None:
+def test_an_interruption_stops_all_nodes_and_what_is_missing_is_measured_later(process, nodes, harness):
     process.send_signal(signal.SIGINT)
     _, output = process.communicate(timeout=120)
     assert process.returncode == 130, output
@@ -155,7 +151,7 @@ def test_an_interruption_stops_all_nodes_and_what_is_missing_is_measured_later(
     assert is_whole(harness.run)
 
 
-def test_a_cluster_that_does_not_answer_is_a_sentence() -> None:
+def test_a_cluster_that_does_not_answer_is_a_sentence():
     with pytest.raises(
         CannotRunHereError,
         match=r"The Ray cluster 127\.0\.0\.1:1 does not answer: Connection refused\.\nCheck the cluster with",

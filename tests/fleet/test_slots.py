@@ -24,7 +24,7 @@ from harness.machine.slots import Slot
 from harness.session.resuming import find_slot
 from harness.store.folder import RunFolder
 from tests import factories
-from tests.cli.conftest import Harness, stored
+from tests.cli.conftest import stored
 from tests.fleet.conftest import counts, read_until
 
 CORES = len(os.sched_getaffinity(0))
@@ -61,7 +61,7 @@ SHORT = ("--backend", "local", "--warmup", "1ms", "--measure", "5ms", "--seed", 
 
 
 @pytest.mark.slow
-def test_groups_are_measured_beside_each_other_and_the_report_says_so(harness: Harness) -> None:
+def test_groups_are_measured_beside_each_other_and_the_report_says_so(harness):
     shutil.rmtree(get_data_dir())
     process = harness.matrix("-s", "ways", "-a", "way=fine", "--slots", "2")
     assert process.returncode == 4
@@ -81,7 +81,7 @@ def test_groups_are_measured_beside_each_other_and_the_report_says_so(harness: H
 
 
 @pytest.mark.slow
-def test_an_interruption_ends_all_slots_and_what_is_missing_is_measured_later(harness: Harness) -> None:
+def test_an_interruption_ends_all_slots_and_what_is_missing_is_measured_later(harness):
     process = harness.start("matrix", *PLAN, *SHORT)
     assert process.stderr
     read_until(process.stderr, "round 1")
@@ -102,7 +102,7 @@ def test_an_interruption_ends_all_slots_and_what_is_missing_is_measured_later(ha
 
 
 @pytest.mark.slow
-def test_a_machine_that_is_held_is_not_used_and_a_resumed_run_waits_for_its_own_shards_only(harness: Harness) -> None:
+def test_a_machine_that_is_held_is_not_used_and_a_resumed_run_waits_for_its_own_shards_only(harness):
     with hold_machine():
         process = harness.matrix(*PLAN)
     assert process.returncode == 4
@@ -123,7 +123,7 @@ def test_a_machine_that_is_held_is_not_used_and_a_resumed_run_waits_for_its_own_
 
 
 @pytest.mark.slow
-def test_a_shard_is_measured_in_a_free_slot(harness: Harness) -> None:
+def test_a_shard_is_measured_in_a_free_slot(harness):
     process = harness.matrix(*PLAN, "--shard", "1/2", "--balance", "even")
     assert process.returncode == 0, process.stderr
     results = session.read(harness.run)
@@ -132,7 +132,7 @@ def test_a_shard_is_measured_in_a_free_slot(harness: Harness) -> None:
 
 
 @pytest.mark.slow
-def test_a_command_ends_when_its_shell_is_left(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_ends_when_its_shell_is_left(harness, monkeypatch):
     """As Ctrl-C ends it: whoever asked for it may have died in any way."""
     for name, value in harness.environ.items():
         monkeypatch.setenv(name, value)
@@ -146,7 +146,7 @@ def test_a_command_ends_when_its_shell_is_left(harness: Harness, monkeypatch: py
     assert shell.run(["sh", "-c", make_script(words, sys.executable, environ={})])[0] != 0
 
 
-def test_a_run_goes_on_in_the_slot_that_it_was_begun_in(tmp_path: Path) -> None:
+def test_a_run_goes_on_in_the_slot_that_it_was_begun_in(tmp_path):
     run = factories.run(slots=2)
     limits = replace(run.plan.limits, cpus=(2, 3), gpus=("1",))
     run = replace(run, plan=replace(run.plan, limits=limits))

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.fleet.parcel import Parcel, _list_packages
 from harness.fleet.ssh import Host, SshExecutor, parse_hosts
@@ -33,7 +32,7 @@ needs_sshd = pytest.mark.skipif(
 )
 
 
-def test_hosts_are_read_as_ssh_calls_them(snapshot: SnapshotAssertion) -> None:
+def test_hosts_are_read_as_ssh_calls_them(snapshot):
     assert parse_hosts("ssh://one,me@two.example:2222") == [Host("one"), Host("me@two.example", "2222")]
     assert parse_hosts("ssh://one,ssh://two/") == [Host("one"), Host("two")]
     texts = ("ssh://", "ssh://one,one", "ssh://-oProxyCommand=x", "ssh://a b", "ssh://one,")
@@ -41,9 +40,7 @@ def test_hosts_are_read_as_ssh_calls_them(snapshot: SnapshotAssertion) -> None:
     assert read_on("ssh://one,me@two:22", "--on") == "ssh://one,me@two:22"
 
 
-def test_a_measurement_gets_the_variables_of_package_sources_and_no_command_line_shows_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_measurement_gets_the_variables_of_package_sources_and_no_command_line_shows_them(tmp_path, monkeypatch):
     parcel, home = Parcel(b"", ()), tmp_path / "home"
     folder = home / ".cache" / "harness-fleet" / parcel.name
     (folder / "env" / "bin").mkdir(parents=True)
@@ -153,9 +150,7 @@ PLAN = ("-s", "mine.py", "-a", "way=fine,exits,raises", "-a", "speed=fast,slow",
 @pytest.mark.slow
 @needs_sshd
 @pytest.mark.usefixtures("own_scenario")
-def test_a_plan_is_measured_on_hosts_and_merged_and_one_that_is_not_there_is_named(
-    harness: Harness, serve: Serve, tmp_path: Path
-) -> None:
+def test_a_plan_is_measured_on_hosts_and_merged_and_one_that_is_not_there_is_named(harness, serve, tmp_path):
     one, two = serve("m-one"), serve("m-two")
     on = f"ssh://127.0.0.1:{one},localhost:{two},127.0.0.1:1"
     process = harness.matrix(*PLAN, "--on", on)
@@ -184,9 +179,7 @@ def test_a_plan_is_measured_on_hosts_and_merged_and_one_that_is_not_there_is_nam
 @pytest.mark.slow
 @needs_sshd
 @pytest.mark.usefixtures("own_scenario")
-def test_a_host_whose_command_dies_loses_only_its_shard_and_ctrl_c_ends_it_for_later(
-    harness: Harness, serve: Serve, tmp_path: Path
-) -> None:
+def test_a_host_whose_command_dies_loses_only_its_shard_and_ctrl_c_ends_it_for_later(harness, serve, tmp_path):
     on = f"ssh://127.0.0.1:{serve('m-one')}"
     process = harness.start("matrix", *PLAN, "--on", on, *SHORT)
     assert process.stderr
@@ -226,7 +219,7 @@ def remotes(home: Path) -> list[psutil.Process]:
     return [process for process, parent in parents.items() if parent not in numbers]
 
 
-def test_a_host_gets_what_this_harness_needs_at_the_versions_here() -> None:
+def test_a_host_gets_what_this_harness_needs_at_the_versions_here():
     packages = _list_packages()
     assert f"pydantic=={version('pydantic')}" in packages
     # and what that needs, but no tool of the tests

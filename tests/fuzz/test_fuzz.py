@@ -161,9 +161,7 @@ def mutant(target: Target, draw: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_what_is_almost_right_ends_in_a_sentence(
-    name: str, tmp_path: Path, record_property: Callable[[str, object], None]
-) -> None:
+def test_what_is_almost_right_ends_in_a_sentence(name, tmp_path, record_property):
     target, slowest = TARGETS[name], 0.0
     count = int(target.inputs * TIMES)
     record_property("inputs", count)

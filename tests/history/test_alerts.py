@@ -26,7 +26,7 @@ from harness.history.nightly_file import RuleKind, SuppressionRule
 from harness.history.states import find_changes
 from harness.model.defaults import CONFIRM_ROUNDS
 from harness.model.errors import UsageError
-from harness.model.history import Decision, Measurer, Summary
+from harness.model.history import Decision, Measurer
 from harness.model.run import Machine
 from tests.github import Repository
 from tests.history.series import KEY, of_line, series, stepped
@@ -190,7 +190,7 @@ def test_only_what_was_confirmed_to_be_slower_on_the_files_machines_gives_an_ala
     )
 
 
-def test_alarms(night: Summary, golden):
+def test_alarms(night, golden):
     one_series, line = slower(), of_line(stepped(14, 24))
     pair = ["tf-nightly==2.23.0.dev013", "tf-nightly==2.23.0.dev014"]
     link = "https://github.com/tensorflow/tensorflow/compare/a...b"

@@ -14,7 +14,7 @@ FLAGS: dict[str, list[str]] = {"places": [], "labels": []}
 
 
 @pytest.mark.slow
-def test_every_signal_has_one_definition() -> None:
+def test_every_signal_has_one_definition():
     values = {**PARAMETERS, "dates": [0], "breaks": FLAGS, "notes": FLAGS}
     for along, specification in chart.make_specifications().items():
         complete = {
@@ -29,7 +29,7 @@ def test_every_signal_has_one_definition() -> None:
         assert {"zoom", "zoom_at", "brush"} <= {signal["name"] for signal in vega["signals"]}
 
 
-def test_the_style_sheet_names_layers_that_exist() -> None:
+def test_the_style_sheet_names_layers_that_exist():
     parts = chart.make_specifications()["date"]["vconcat"]
     layers = {layer["name"] for part in parts for layer in part["layer"]}
     styled = set(re.findall(r"\.(\w+)_marks", assets.read_files(["history/history.css"])))

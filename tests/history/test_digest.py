@@ -4,7 +4,6 @@ import random
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.history.change_cache import SearchOptions, search
 from harness.history.detection import compute_detectable_change
@@ -50,7 +49,7 @@ def read_section(text: str, title: str) -> str:
     return text.split(f"{title}\n", 1)[1].split("\n## ", maxsplit=1)[0]
 
 
-def test_a_digest_of_slower_faster_equal_and_muted_series(golden: SnapshotAssertion) -> None:
+def test_a_digest_of_slower_faster_equal_and_muted_series(golden):
     rules = (
         SuppressionRule(RuleKind.MUTE, "muted *", "bug 5", date(2026, 12, 31)),
         SuppressionRule(RuleKind.MUTE, "slwo *", "a typo", date(2026, 8, 2)),
@@ -63,19 +62,19 @@ def test_a_digest_of_slower_faster_equal_and_muted_series(golden: SnapshotAssert
     assert render_page(few, now=datetime(2026, 12, 1, tzinfo=UTC)) == golden
 
 
-def test_a_change_of_an_earlier_week_is_not_listed() -> None:
+def test_a_change_of_an_earlier_week_is_not_listed():
     text = render([judge_series(series(key("slow"), draw_logs(0.1, since=6)))], ENTRIES, (), NOW)
     assert "None." in read_section(text, "## Slower")
 
 
-def test_it_stays_a_page() -> None:
+def test_it_stays_a_page():
     text = render_page(*(series(key(f"s{number}"), draw_logs(0.1)) for number in range(2 * LINES)))
     assert f"And {LINES} more" in read_section(text, "## Slower")
     assert len(text) < 12_000
 
 
 @pytest.mark.slow
-def test_a_change_of_the_detectable_size_is_usually_found() -> None:
+def test_a_change_of_the_detectable_size_is_usually_found():
     for nights in (3, 7):
         source = random.Random(3)
         hits = 0
@@ -88,7 +87,7 @@ def test_a_change_of_the_detectable_size_is_usually_found() -> None:
         assert 0.6 < hits / 60 < 1.0, nights
 
 
-def test_more_nights_and_a_quieter_series_show_smaller_changes_and_few_results_none() -> None:
+def test_more_nights_and_a_quieter_series_show_smaller_changes_and_few_results_none():
     loud, quiet = draw_logs(spread=0.02), draw_logs(spread=0.004)
     cases = [(loud, 3), (loud, 7), (quiet, 7)]
     sizes = [compute_detectable_change(values, [0.0] * NIGHTS, nights) for values, nights in cases]

@@ -26,7 +26,7 @@ def series(tmp_path: Path, night: Summary) -> list[Series]:
         return history.series()
 
 
-def test_a_history_is_made_again_from_what_git_has(tmp_path: Path, night: Summary) -> None:
+def test_a_history_is_made_again_from_what_git_has(tmp_path, night):
     nights = [night, later(night, 1)]
     folder = tmp_path / "git"
     with History.open(str(tmp_path / "one.duckdb"), writing=True) as one:
@@ -49,7 +49,7 @@ def test_a_history_is_made_again_from_what_git_has(tmp_path: Path, night: Summar
     assert names == [f"2026-11/{night.run}.json" for night in nights] + ["decisions.jsonl", "notes.jsonl"]
 
 
-def test_a_folder_without_summaries_and_damaged_words_are_refused(tmp_path: Path) -> None:
+def test_a_folder_without_summaries_and_damaged_words_are_refused(tmp_path):
     with pytest.raises(UsageError, match=re.escape(str(tmp_path))):
         export.find_summaries(tmp_path)
     (tmp_path / "notes.jsonl").write_text("{\n")
@@ -57,7 +57,7 @@ def test_a_folder_without_summaries_and_damaged_words_are_refused(tmp_path: Path
         export.add_notes_and_decisions(history, tmp_path)
 
 
-def test_otava_gets_a_number_in_every_row_and_column(series: list[Series]) -> None:
+def test_otava_gets_a_number_in_every_row_and_column(series):
     rows = list(csv.DictReader(export.render("otava", series).splitlines()))
     columns = list(rows[0])[3:]
     assert columns == [f"{entry.key.cell} / {entry.key.versus}" for entry in series if entry.key.reference]
@@ -73,7 +73,7 @@ def test_otava_gets_a_number_in_every_row_and_column(series: list[Series]) -> No
         export.render("otava", [*last, gone])
 
 
-def test_dashboards_get_the_newest_run_with_its_interval(series: list[Series]) -> None:
+def test_dashboards_get_the_newest_run_with_its_interval(series):
     entries = json.loads(export.render("benchmark-action", series))
     assert len(entries) == 2
     for entry in entries:
@@ -92,7 +92,7 @@ def test_dashboards_get_the_newest_run_with_its_interval(series: list[Series]) -
             export.render(format, reference)
 
 
-def test_openmetrics_has_every_point_in_its_family(series: list[Series]) -> None:
+def test_openmetrics_has_every_point_in_its_family(series):
     text = export.render("openmetrics", series)
     assert text.endswith("# EOF\n")
     pattern = re.compile(r'(\w+)\{(?:\w+="(?:[^"\\]|\\.)*",?)+\} (\S+) (\d+)')

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.history import database
 from harness.history.database import Row
@@ -38,7 +37,7 @@ def place(tmp_path: Path) -> str:
     return str(tmp_path / "history.duckdb")
 
 
-def test_a_run_is_added_once_unless_the_command_raises(place: str, night: Summary) -> None:
+def test_a_run_is_added_once_unless_the_command_raises(place, night):
     def fail() -> None:
         with History.open(place, writing=True) as history:
             assert history.add(night)
@@ -56,7 +55,7 @@ def test_a_run_is_added_once_unless_the_command_raises(place: str, night: Summar
         assert (entry.run, entry.suite, entry.points) == (night.run, night.suite, 4)
 
 
-def test_summaries_and_series_come_back_in_the_order_of_their_nights(place: str, night: Summary) -> None:
+def test_summaries_and_series_come_back_in_the_order_of_their_nights(place, night):
     nights = [night, later(night, 1, started="2026-11-22T06:10:00+02:00"), later(night, 2, kit="0ther")]
     with History.open(place, writing=True) as history:
         assert history.add_all(nights[::-1]) == [summary.run for summary in nights[::-1]]
@@ -76,7 +75,7 @@ def test_summaries_and_series_come_back_in_the_order_of_their_nights(place: str,
     assert (first.lock, first.reference_lock) == (night.software["tf2.0"].lock, night.software["tf1.14"].lock)
 
 
-def test_globs_and_keys_choose_series(place: str, night: Summary) -> None:
+def test_globs_and_keys_choose_series(place, night):
     with History.open(place, writing=True) as history:
         history.add(night)
         (series,) = history.series(["st*"], ["tf2.*", "none"], {"mode": ["eager"]})
@@ -92,14 +91,14 @@ def test_globs_and_keys_choose_series(place: str, night: Summary) -> None:
     )
 
 
-def test_a_run_names_its_machines_without_any_result(place: str, night: Summary) -> None:
+def test_a_run_names_its_machines_without_any_result(place, night):
     none = [replace(point, status=Status.FAILED, seconds=None, ratio=None) for point in night.points]
     with History.open(place, writing=True) as history:
         history.add_all([later(night, 1, points=none), later(night, 2, points=[*none[1:], night.points[0]])])
         assert [list(entry.failed) for entry in history.runs()] == [[night.machines[0].machine.id], []]
 
 
-def test_another_machine_another_way_and_another_reference_make_other_series(place: str, night: Summary) -> None:
+def test_another_machine_another_way_and_another_reference_make_other_series(place, night):
     moved = replace(
         later(night, 1),
         machines=[replace(night.machines[0], machine=replace(night.machines[0].machine, id="m-2"))],
@@ -111,9 +110,7 @@ def test_another_machine_another_way_and_another_reference_make_other_series(pla
         assert [len(entry.points) for entry in history.series()] == [1] * 4 * 4
 
 
-def test_notes_and_decisions_outlive_an_index_of_another_version(
-    place: str, night: Summary, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_notes_and_decisions_outlive_an_index_of_another_version(place, night, monkeypatch):
     with History.open(place, writing=True) as history:
         history.add(night)
         key = history.series()[0].key
@@ -132,7 +129,7 @@ def test_notes_and_decisions_outlive_an_index_of_another_version(
         assert history.decisions() == [decision]
 
 
-def test_the_environment_names_a_history(place: str, night: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_names_a_history(place, night, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setenv("HARNESS_HISTORY", place)
         with History.open(writing=True) as history:
@@ -142,7 +139,7 @@ def test_the_environment_names_a_history(place: str, night: Summary, monkeypatch
         assert history.runs()
 
 
-def test_an_index_of_the_first_version_gets_the_new_columns(place: str, night: Summary) -> None:
+def test_an_index_of_the_first_version_gets_the_new_columns(place, night):
     with History.open(place, writing=True) as history:
         history.add(night)
         for name in _ADDED_COLUMNS:
@@ -158,7 +155,7 @@ def test_an_index_of_the_first_version_gets_the_new_columns(place: str, night: S
 
 
 @pytest.mark.slow
-def test_postgres_does_what_a_file_does(postgres: str, night: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_postgres_does_what_a_file_does(postgres, night, monkeypatch):
     import psycopg
 
     for check in (
@@ -178,16 +175,14 @@ def test_postgres_does_what_a_file_does(postgres: str, night: Summary, monkeypat
             connection.execute("CREATE SCHEMA public")
 
 
-def test_reading_what_is_not_there_makes_no_file() -> None:
+def test_reading_what_is_not_there_makes_no_file():
     with History.open() as history:
         assert not history.runs()
         assert not history.series()
     assert not (Path(os.environ["HARNESS_DATA_DIR"]) / "history.duckdb").exists()
 
 
-def test_what_cannot_be_opened_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+def test_what_cannot_be_opened_is_refused(tmp_path, monkeypatch, snapshot):
     refusals: dict[str, str] = {}
 
     def check(case: str, place: str, *, writing: bool = False) -> None:
@@ -207,7 +202,7 @@ def test_what_cannot_be_opened_is_refused(
     assert refusals == snapshot
 
 
-def test_a_damaged_file_of_notes_is_an_error(place: str, tmp_path: Path) -> None:
+def test_a_damaged_file_of_notes_is_an_error(place, tmp_path):
     with History.open(place) as history:
         history.note("2026-11-22", "x")
         for line in ("x", "[]", '{"when": "2026-11-22"}'):
@@ -217,7 +212,7 @@ def test_a_damaged_file_of_notes_is_an_error(place: str, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_another_writer_is_waited_for_and_named(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_writer_is_waited_for_and_named(place, monkeypatch):
     program = "import duckdb, sys; held = duckdb.connect(sys.argv[1]); print(flush=True); sys.stdin.read()"
     sentences: list[str] = []
     with subprocess.Popen(
@@ -243,7 +238,7 @@ def test_another_writer_is_waited_for_and_named(place: str, monkeypatch: pytest.
     assert f"process {writer.pid}" in sentence
 
 
-def test_a_postgres_that_is_down_is_named_by_its_host_port_and_database(tmp_path: Path) -> None:
+def test_a_postgres_that_is_down_is_named_by_its_host_port_and_database(tmp_path):
     names = {
         f"host={tmp_path} user=me password=s3cret dbname=nightly": f"host={tmp_path} dbname=nightly",
         f"host={tmp_path} user=me sslpassword=s3cret passfile=/s3cret": f"host={tmp_path}",
@@ -263,7 +258,7 @@ def test_a_postgres_that_is_down_is_named_by_its_host_port_and_database(tmp_path
         assert "s3cret" not in str(raised.value), dsn
 
 
-def test_what_postgres_refuses_is_an_error_with_no_other_part_of_the_dsn(postgres: str) -> None:
+def test_what_postgres_refuses_is_an_error_with_no_other_part_of_the_dsn(postgres):
     import psycopg
 
     with pytest.raises(CannotRunHereError, match="does not exist") as raised:
@@ -276,8 +271,8 @@ def test_what_postgres_refuses_is_an_error_with_no_other_part_of_the_dsn(postgre
 
 
 def test_two_writers_of_postgres_add_a_run_once_and_one_that_waits_too_long_is_told_of_the_other(
-    postgres: str, night: Summary, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    postgres, night, monkeypatch
+):
     open_history(postgres, writing=True)
     with ThreadPoolExecutor(2) as pool:
         added = list(pool.map(lambda _: add(postgres, night), range(2)))
@@ -293,9 +288,7 @@ def test_two_writers_of_postgres_add_a_run_once_and_one_that_waits_too_long_is_t
         pass
 
 
-def test_what_a_reader_of_postgres_sees_is_of_one_moment(
-    postgres: str, night: Summary, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_reader_of_postgres_sees_is_of_one_moment(postgres, night, monkeypatch):
     """A run that is added between two of its statements is not there for it, whole or in part."""
     add(postgres, night)
     others = [later(night, 2), later(night, 1, way="all CPUs")]
@@ -315,7 +308,7 @@ def test_what_a_reader_of_postgres_sees_is_of_one_moment(
         assert len(history.series()) == 4 * 2
 
 
-def test_a_server_that_goes_away_is_an_error_and_nothing_is_half_saved(postgres: str, night: Summary) -> None:
+def test_a_server_that_goes_away_is_an_error_and_nothing_is_half_saved(postgres, night):
     import psycopg
 
     def lose_server(use: Callable[[History], object]) -> None:

@@ -3,8 +3,6 @@
 from datetime import date
 from pathlib import Path
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.history.nightly_file import NightlyFile, read_nightly_file
 from harness.model.history import Key
 from tests.refusal import read_refusal
@@ -52,7 +50,7 @@ def read(tmp_path: Path, text: str) -> NightlyFile:
     return read_nightly_file(path)
 
 
-def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_what_is_wrong_is_named_with_its_place(tmp_path, snapshot):
     refusals = {"no file": read_refusal(lambda: read_nightly_file(tmp_path / "none.toml"), tmp_path)}
     for name, text in INVALID.items():
         refusals[name] = read_refusal(lambda text=text: read(tmp_path, text), tmp_path)  # type: ignore[misc]
@@ -62,7 +60,7 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, snapshot: Snapsho
         assert "isn't valid TOML" in read_refusal(lambda text=text: read(tmp_path, text))  # type: ignore[misc]
 
 
-def test_a_rule_is_about_its_series_until_its_day(tmp_path: Path) -> None:
+def test_a_rule_is_about_its_series_until_its_day(tmp_path):
     accept, mute = read(tmp_path, FILE + ACCEPT + MUTE).rules
     day, started, later = date(2026, 12, 31), "2026-11-20T02:17:00+00:00", "2026-12-01T02:17:00+00:00"
     # another change of the series is another matter, unless the series is muted

@@ -2,9 +2,6 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from pathlib import Path
-
-from syrupy.assertion import SnapshotAssertion
 
 from harness.history.nightly_file import NightlyMachine, NightlyPlan
 from harness.history.overdue import PATIENCE, find_idle_machines, find_overdue, find_recent_machines, read_failures
@@ -26,7 +23,7 @@ def entry(machine: str, number: int) -> HistoryEntry:
 ENTRIES = [entry("rack", 0), entry("office", 0), entry("office", 4)]
 
 
-def test_only_the_machine_whose_newest_run_is_older_than_three_days_is_reported(golden: SnapshotAssertion) -> None:
+def test_only_the_machine_whose_newest_run_is_older_than_three_days_is_reported(golden):
     both = ["rack", "office"]
     assert find_overdue(both, ENTRIES, {}, START + PATIENCE) == []
     (alarm,) = find_overdue(both, ENTRIES, {}, START + PATIENCE + timedelta(days=1))
@@ -46,19 +43,19 @@ def test_only_the_machine_whose_newest_run_is_older_than_three_days_is_reported(
     assert find_overdue(["rack"], [*failed, entry("rack", 5)], {}, days(6)) == []
 
 
-def test_a_machine_that_never_sent_a_run_is_reported_when_it_fails_or_after_some_days() -> None:
+def test_a_machine_that_never_sent_a_run_is_reported_when_it_fails_or_after_some_days():
     assert find_overdue(["new"], ENTRIES, {}, days(1)) == []
     assert find_overdue(["new"], [], {}, START) == []
     assert len(find_overdue(["new"], [], {"new": "no Docker"}, START)) == 1
 
 
-def test_recent_machines_are_those_of_the_last_week_of_the_history() -> None:
+def test_recent_machines_are_those_of_the_last_week_of_the_history():
     assert find_recent_machines([]) == []
     recent = [entry(name, 9) for name in ("rack", "office")]
     assert find_recent_machines([entry("old", 0), *recent]) == ["rack", "office"]
 
 
-def test_errors_are_read_by_machine(tmp_path: Path) -> None:
+def test_errors_are_read_by_machine(tmp_path):
     # the last one ends in the middle of a character
     for name, text in {
         "cpu--hosted": b"",
@@ -71,7 +68,7 @@ def test_errors_are_read_by_machine(tmp_path: Path) -> None:
     assert read_failures(tmp_path) == {"rack-1": "no GPU at https://host/simple", "x": "1.1\N{REPLACEMENT CHARACTER}"}
 
 
-def test_a_machine_is_idle_if_all_of_its_jobs_had_nothing_to_measure(tmp_path: Path) -> None:
+def test_a_machine_is_idle_if_all_of_its_jobs_had_nothing_to_measure(tmp_path):
     for name in ("cpu--rack", "gpu--rack", "cpu--office"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "idle").touch()

@@ -30,7 +30,7 @@ def find_fit(text: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_nothing_is_fetched_and_no_other_script_runs(seasonal: str) -> None:
+def test_nothing_is_fetched_and_no_other_script_runs(seasonal):
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', seasonal)
     assert policy
     assert policy[1].startswith("default-src &#39;none&#39;; script-src &#39;sha256-")
@@ -39,7 +39,7 @@ def test_nothing_is_fetched_and_no_other_script_runs(seasonal: str) -> None:
     assert not re.search(r"""(?:src|href)=["'](?!#)|@import|url\((?!#)""", ours)
 
 
-def test_ratios_come_back_to_a_hundred_thousandth_with_their_intervals() -> None:
+def test_ratios_come_back_to_a_hundred_thousandth_with_their_intervals():
     logs = [0.1, None, -2.3456789]
     (entry,) = data(page.render([judge_series(series(key(), logs, half=0.01))], entries(3), [], 0.03))["series"]
     assert entry["ratio"] == [10000, None, -234568]
@@ -50,9 +50,7 @@ def test_ratios_come_back_to_a_hundred_thousandth_with_their_intervals() -> None
     assert entry["levels"] == []
 
 
-def test_findings_are_listed_by_cause_with_links_to_their_series_and_what_confirmations_measured(
-    seasonal: str, golden
-) -> None:
+def test_findings_are_listed_by_cause_with_links_to_their_series_and_what_confirmations_measured(seasonal, golden):
     listed = seasonal[seasonal.index("Confirmed:") :]
     listed = listed[: listed.index("<noscript")]
     assert re.sub(r"\s*\n\s*", "\n", listed.replace("\u00a0", " ")) == golden
@@ -63,19 +61,19 @@ def test_findings_are_listed_by_cause_with_links_to_their_series_and_what_confir
         assert any(f": {size}" in text for text in texts)
 
 
-def test_the_place_of_a_series_depends_on_its_key_alone() -> None:
+def test_the_place_of_a_series_depends_on_its_key_alone():
     assert page.make_anchor(key(call="fit")) == page.make_anchor(key(call="fit"))
     assert page.make_anchor(key(call="fit")) != page.make_anchor(key(call="predict"))
     assert re.fullmatch(r"s-[0-9a-f]{10}", page.make_anchor(Key("<", "\ud800"[:0], "", (), "", "")))
 
 
-def test_the_index_has_what_was_found_first_then_the_others_by_name(seasonal: str) -> None:
+def test_the_index_has_what_was_found_first_then_the_others_by_name(seasonal):
     states = [entry["state"] for entry in data(seasonal)["series"]]
     assert states == sorted(states)
     assert states[:5] == ["0", "1", "1", "3", "4"]
 
 
-def test_too_many_points_or_series_are_cut_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_points_or_series_are_cut_and_that_is_said(monkeypatch):
     series_list = [
         judge_series(series(key(n=str(place)), noise(20 if place else 500, seed=place))) for place in range(5)
     ]
@@ -101,7 +99,7 @@ def test_too_many_points_or_series_are_cut_and_that_is_said(monkeypatch: pytest.
     assert re.search(r"<li>gather tf2\.1 cpu vs tf1\.14:", text)
 
 
-def test_a_level_goes_from_a_cut_or_a_change_to_the_next(seasonal: str) -> None:
+def test_a_level_goes_from_a_cut_or_a_change_to_the_next(seasonal):
     fit = find_fit(seasonal)
     (_, before, after, _) = fit["changes"][0]
     assert fit["levels"][1:] == [[31, 84, before], [84, 120, after]]
@@ -110,7 +108,7 @@ def test_a_level_goes_from_a_cut_or_a_change_to_the_next(seasonal: str) -> None:
     assert level == pytest.approx(70000, abs=600)
 
 
-def test_machines_are_told_apart_where_there_are_several_and_a_note_of_a_date_is_of_its_midnight_in_utc() -> None:
+def test_machines_are_told_apart_where_there_are_several_and_a_note_of_a_date_is_of_its_midnight_in_utc():
     series_list = [judge_series(series(key(machine=name), noise(3))) for name in ("m-1a2b3c4d", "m-99999999")]
     document = data(page.render(series_list, entries(3), [Note("2026-08-02", "moved")], 0.03))
     assert document["columns"] == ["machine"]

@@ -12,7 +12,7 @@ from harness.history.states import State, judge_series
 from tests.history.nights import changed, entries, key, noise, season, series
 
 
-def test_the_size_of_a_change_and_the_day_of_a_run() -> None:
+def test_the_size_of_a_change_and_the_day_of_a_run():
     sizes = {
         (1.081, 1.079, 1.083): "+8.1 % (+7.9 to +8.3)",
         (0.895, 0.892, 0.898): "-10.5 % (-10.8 to -10.2)",
@@ -30,7 +30,7 @@ def test_the_size_of_a_change_and_the_day_of_a_run() -> None:
     assert {started: phrases.format_day(started) for started in days} == days
 
 
-def test_a_series_is_named_by_its_cell_and_reference_and_by_what_else_differs() -> None:
+def test_a_series_is_named_by_its_cell_and_reference_and_by_what_else_differs():
     one, other = key(call="fit"), replace(key(call="fit"), way="2 CPUs, time, auto, launch after launch")
     assert phrases.make_names([one], entries(1)).texts[one] == "step tf2.1 cpu call=fit vs tf1.14"
     both = phrases.make_names([one, other], entries(1))
@@ -39,14 +39,14 @@ def test_a_series_is_named_by_its_cell_and_reference_and_by_what_else_differs() 
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), unique=True, min_size=1))
-def test_every_name_is_one_series(cells: list[tuple[str, str]]) -> None:
+def test_every_name_is_one_series(cells):
     keys = [key(environment=environment, call=call) for environment, call in cells]
     names = phrases.make_names(keys, entries(1))
     assert len(set(names.texts.values())) == len(keys)
     assert all(len(parts) == len(names.columns) for parts in names.parts.values())
 
 
-def test_sentences(snapshot) -> None:
+def test_sentences(snapshot):
     series_list, *_ = season()
     causes = phrases.group_by_cause(series_list)
     # in the order of what has to be looked at

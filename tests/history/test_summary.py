@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
 from harness.fleet.merge import merge
@@ -26,7 +25,7 @@ def measure(of: Run, measured: list[Cell], count: int = 5, noise: float = 0.002)
     return Results(of, rounds(dict.fromkeys(measured, 0.01), count, noise, 1))
 
 
-def test_a_cell_is_set_against_its_groups_control(night: Summary) -> None:
+def test_a_cell_is_set_against_its_groups_control(night):
     reference, *others = night.points
     assert (reference.environment, reference.reference, reference.ratio) == ("tf1.14", "", None)
     assert {other.reference for other in others} == {"tf1.14"}
@@ -40,7 +39,7 @@ def test_a_cell_is_set_against_its_groups_control(night: Summary) -> None:
     assert {point.machine for point in night.points} == {"m-00000001"}
 
 
-def test_intervals_do_not_depend_on_how_many_cells_a_table_has() -> None:
+def test_intervals_do_not_depend_on_how_many_cells_a_table_has():
     planned = cells()
     results = measure(run(planned, controlled=True), planned, noise=0.02)
     values = results.tables[0].rows[0].values
@@ -53,7 +52,7 @@ def test_intervals_do_not_depend_on_how_many_cells_a_table_has() -> None:
     assert point.high - point.low < math.log(interval.high / interval.low)  # type: ignore[operator]
 
 
-def test_times_and_statuses_are_those_of_the_reports_and_what_was_not_measured_is_left_out() -> None:
+def test_times_and_statuses_are_those_of_the_reports_and_what_was_not_measured_is_left_out():
     planned = cells()
     results = measure(run(planned, controlled=True), planned[:3], noise=0.02)
     points = summarize(results).points
@@ -72,14 +71,14 @@ def test_times_and_statuses_are_those_of_the_reports_and_what_was_not_measured_i
     assert of_one_round.low is None
 
 
-def test_an_older_run_gets_an_id_of_what_is_known_of_its_machine() -> None:
+def test_an_older_run_gets_an_id_of_what_is_known_of_its_machine():
     one, other = (run(host={"cpu": name, "cores": 2}) for name in ("one", "other"))
     first, same, second = (summarize(Results(value, [])).machines[0].machine for value in (one, one, other))
     assert first == same != second
     assert first.id.startswith("h-")
 
 
-def test_the_way_of_measuring_the_locks_and_the_driver_are_in_the_summary() -> None:
+def test_the_way_of_measuring_the_locks_and_the_driver_are_in_the_summary():
     assert summarize(Results(run(), [])).way == "1 CPU, launch after launch"
     turns = run(asked={"interleave": Interleave.TURNS, "clock": Clock.CPU})
     assert summarize(Results(turns, [])).way == "1 CPU, in turns, CPU time"
@@ -97,7 +96,7 @@ def test_the_way_of_measuring_the_locks_and_the_driver_are_in_the_summary() -> N
         assert summarize(Results(of_run, [])).machines[0].driver == driver
 
 
-def test_a_summary_is_written_once_and_read_again(night: Summary, tmp_path: Path) -> None:
+def test_a_summary_is_written_once_and_read_again(night, tmp_path):
     assert write(night, tmp_path)
     path = tmp_path / "2026-11" / f"{night.run}.json"
     before = path.read_bytes()
@@ -106,7 +105,7 @@ def test_a_summary_is_written_once_and_read_again(night: Summary, tmp_path: Path
     assert read(path) == night
 
 
-def test_what_is_no_summary_is_refused(night: Summary, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_what_is_no_summary_is_refused(night, tmp_path, snapshot):
     path = tmp_path / "x.json"
 
     def refuse(text: str, load: Callable[[Path], Summary] = read) -> str:
@@ -122,7 +121,7 @@ def test_what_is_no_summary_is_refused(night: Summary, tmp_path: Path, snapshot:
     assert {"another file": other_file, "no file": no_file, "profiles": profiles} == snapshot
 
 
-def test_a_summary_that_cannot_be_is_damaged(night: Summary, tmp_path: Path) -> None:
+def test_a_summary_that_cannot_be_is_damaged(night, tmp_path):
     write(night, tmp_path)
     path = tmp_path / "2026-11" / f"{night.run}.json"
     document = json.loads(path.read_text())
@@ -143,9 +142,7 @@ def test_a_summary_that_cannot_be_is_damaged(night: Summary, tmp_path: Path) -> 
             read(path)
 
 
-def test_a_run_merged_from_two_machines_counts_for_each_of_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_merged_from_two_machines_counts_for_each_of_them(tmp_path, monkeypatch):
     monkeypatch.setattr("harness.fleet.merge.report", lambda *_: None)  # it takes seconds, and is tested elsewhere
     planned = cells()
     paths = []
@@ -177,7 +174,7 @@ PINNED = Environment("tf2.21", "2.21.0", "3.11", "2026-04-15T00:00:00Z")
 WHEEL = line("2.23.0.dev20261026")
 
 
-def test_a_release_line_is_one_series_with_the_version_of_each_run() -> None:
+def test_a_release_line_is_one_series_with_the_version_of_each_run():
     planned = cells(("tf2.21", WHEEL.name), modes=["graph"])
     of_run = run(planned, controlled=True, environments=[PINNED, WHEEL], reference="tf2.21")
     summary = summarize(measure(of_run, planned))
@@ -194,7 +191,7 @@ def test_a_release_line_is_one_series_with_the_version_of_each_run() -> None:
     assert summary.reference == old.name
 
 
-def test_a_wheel_that_cannot_be_installed_is_a_missing_point_of_its_series(tmp_path: Path) -> None:
+def test_a_wheel_that_cannot_be_installed_is_a_missing_point_of_its_series(tmp_path):
     planned, lost = cells(("tf2.21",), modes=["graph"]), cells((WHEEL.name,), modes=["graph"])
     of_run = run(
         planned,

@@ -2,8 +2,6 @@
 
 import pytest
 
-from harness.model.backend import Backend
-from harness.model.environment import Requirement
 from tests.docker.conftest import built, docker, engine, need_bases, requirement, shared_folder
 from tests.hostile.checks import SCRIPTS, check
 
@@ -12,6 +10,6 @@ __all__ = ["built", "docker", "engine", "need_bases", "requirement", "shared_fol
 pytestmark = pytest.mark.docker
 
 
-def test_the_record_of_each_script_says_what_it_must(docker: Backend, requirement: Requirement) -> None:
+def test_the_record_of_each_script_says_what_it_must(docker, requirement):
     for script in SCRIPTS:
         check(docker, requirement, script)

@@ -1,11 +1,7 @@
 """Hostile scripts in local environments."""
 
-from pathlib import Path
-
 import pytest
 
-from harness.model.backend import Backend
-from harness.model.environment import Requirement
 from tests.backends.conftest import local, prepared, requirement
 from tests.hostile.checks import SCRIPTS, check
 
@@ -18,5 +14,5 @@ CASES = [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem 
 
 
 @pytest.mark.parametrize("script", CASES)
-def test_its_record_says_what_it_must(local: Backend, requirement: Requirement, script: Path) -> None:
+def test_its_record_says_what_it_must(local, requirement, script):
     check(local, requirement, script)

@@ -18,7 +18,7 @@ from harness.model.run import Machine, Run, Stop, StopReason, Unavailable
 from harness.store import codec
 from harness.store.checks import check_run, launch_check
 from tests import factories
-from tests.cli.conftest import Harness, stored
+from tests.cli.conftest import stored
 
 #: ESC, OSC 8, CSI in 8 bits, a change of direction, a bell, a carriage return, and a line like one of progress.
 BAD = r"\u001b[31m\u001b]8;;http://x\u0007y\u009b2J\u202e\r\nforged: [9/9] done"
@@ -63,7 +63,7 @@ def check(text: str) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_that_is_shown_acts_on_the_terminal(harness: Harness) -> None:
+def test_nothing_that_is_shown_acts_on_the_terminal(harness):
     (harness.root / "scenarios" / "ways.py").unlink()
     Path(harness.root / "scenarios" / "bad.py").write_text(SCRIPT)
     commands = [
@@ -94,7 +94,7 @@ def test_nothing_that_is_shown_acts_on_the_terminal(harness: Harness) -> None:
     assert json.loads(process.stdout)
 
 
-def test_what_is_wrong_with_a_header_is_told_in_lines_of_ours(harness: Harness) -> None:
+def test_what_is_wrong_with_a_header_is_told_in_lines_of_ours(harness):
     path = harness.root / "scenarios" / "bad.py"
     path.write_text(SCRIPT.replace("plus =", "minus ="))
     process = harness("scenarios", "check", str(path))
@@ -103,7 +103,7 @@ def test_what_is_wrong_with_a_header_is_told_in_lines_of_ours(harness: Harness) 
 
 
 @pytest.mark.parametrize("show", [say, tell])
-def test_what_a_command_says_is_escaped(show: Callable[[object], None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_command_says_is_escaped(show, capsys):
     show("one \x1b[31m\n\ttwo \x9b\u202e\r")
     assert "".join(capsys.readouterr()) == "one \\x1b[31m\n\ttwo \\x9b\\u202e\\r\n"
 
@@ -184,9 +184,7 @@ def outputs(commands: Sequence[Sequence[object]]) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_nothing_that_is_shown_of_received_runs_acts_on_the_terminal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_that_is_shown_of_received_runs_acts_on_the_terminal(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     one, other = received(11), received(12)

@@ -13,14 +13,14 @@ ADDRESSES = {
 }
 
 
-def test_an_address_has_one_spelling() -> None:
+def test_an_address_has_one_spelling():
     assert {text: format_pci_address(text) for text in ADDRESSES} == ADDRESSES
 
 
 CARD = {"index": 0, "name": "NVIDIA A100", "power_limit_watts": 400.0}
 
 
-def test_what_differs_between_gpus_is_told_one_by_one() -> None:
+def test_what_differs_between_gpus_is_told_one_by_one():
     assert find_differing([CARD, {**CARD, "index": 3}], [CARD, {**CARD, "index": 3, "power_limit_watts": 250.0}]) == [
         ("GPU 3 power_limit_watts", 400.0, 250.0)
     ]

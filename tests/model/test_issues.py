@@ -1,7 +1,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from syrupy.assertion import SnapshotAssertion
 
 from harness.model.errors import UsageError
 from harness.model.issues import HOW_TO_WRITE, REPOSITORIES, Issue, make_unknown_error, parse
@@ -28,7 +27,7 @@ WRONG = [
 ]
 
 
-def test_a_name_a_number_or_a_url_is_an_issue_and_nothing_else_is() -> None:
+def test_a_name_a_number_or_a_url_is_an_issue_and_nothing_else_is():
     assert {text: parse(text) for text in NAMES} == {text: Issue(*parts) for text, parts in NAMES.items()}
     for text in WRONG:
         with pytest.raises(UsageError) as raised:
@@ -37,14 +36,12 @@ def test_a_name_a_number_or_a_url_is_an_issue_and_nothing_else_is() -> None:
 
 
 @given(st.sampled_from([*REPOSITORIES.values(), "tensorflow/addons", "a-b/c.d_e"]), st.integers(1, 10**9 - 1))
-def test_what_an_issue_is_called_and_where_it_is_read_mean_it_again(repository: str, number: int) -> None:
+def test_what_an_issue_is_called_and_where_it_is_read_mean_it_again(repository, number):
     issue = Issue(repository, number)
     assert parse(issue.short) == parse(issue.url) == issue
 
 
-def test_an_issue_that_nobody_claims_anything_of_gets_all_and_of_many_where_they_are(
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_an_issue_that_nobody_claims_anything_of_gets_all_and_of_many_where_they_are(snapshot):
     issues_with_claims = {
         "none": [],
         "some": [parse("T#33487"), parse("K#13118"), parse("T#33487")],

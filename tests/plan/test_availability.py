@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.model.environment import Device, Environment, Lock, Requirement
@@ -58,14 +56,14 @@ def on_gpu(names: Sequence[str], host: GpuHost) -> tuple[list[str], dict[str, Un
 INT32 = Need(when={"call": "fit"}, devices=[Device.CPU], reason="int32 is multiplied on the CPU", advice="Go there.")
 
 
-def test_work_that_is_done_on_the_cpu_is_not_available_on_a_gpu() -> None:
+def test_work_that_is_done_on_the_cpu_is_not_available_on_a_gpu():
     on_gpu, on_cpu = cell("tf2.15"), cell("tf2.15", Device.CPU)
     assert split([on_gpu, on_cpu], needs=[INT32]) == ([on_cpu], [Unavailable(on_gpu, INT32.reason, INT32.advice)])
     for other in (replace(INT32, when={"call": "other"}), replace(INT32, devices=[Device.CPU, Device.GPU])):
         assert split([on_gpu], needs=[other]) == ([on_gpu], [])
 
 
-def test_what_the_image_of_an_environment_brings_is_taken_to_be_there() -> None:
+def test_what_the_image_of_an_environment_brings_is_taken_to_be_there():
     """No lock names the NumPy in NVIDIA's image; its TensorFlow is known, and is judged."""
     requirement_of_image = Requirement(
         CATALOG["tf1.15-ngc"], Device.GPU, Lock(Path("lock"), "0", {"tensorflow": "1.15.5"})
@@ -86,7 +84,7 @@ def bare(name: str, tensorflow: str, gpu_code: str = "sm_70") -> Environment:
     return Environment(name, tensorflow, "3.8", "2023-04-15T00:00:00Z", gpu_code=gpu_code)
 
 
-def test_a_release_without_gpu_code_has_no_gpu_and_the_nearest_one_stands_in() -> None:
+def test_a_release_without_gpu_code_has_no_gpu_and_the_nearest_one_stands_in():
     without, older, newer = bare("tf2.9", "2.9.0", ""), bare("tf2.8", "2.8.0"), bare("tf2.10", "2.10.0")
     _, (missing,) = split([cell("tf2.9")], catalog={value.name: value for value in (without, newer)})
     assert missing.advice == "Use tf2.10."
@@ -95,7 +93,7 @@ def test_a_release_without_gpu_code_has_no_gpu_and_the_nearest_one_stands_in() -
     assert find_nearest_with(Device.GPU, without, [without]) is None
 
 
-def test_what_cannot_run_names_the_nearest_release_that_runs_natively() -> None:
+def test_what_cannot_run_names_the_nearest_release_that_runs_natively():
     for card, unavailable, nearest in [
         (A100, "tf1.14", "tf1.15-ngc"),
         (A100, "tf2.0", "tf2.4"),
@@ -113,24 +111,24 @@ def test_what_cannot_run_names_the_nearest_release_that_runs_natively() -> None:
         assert sorted([*able, *unable]) == sorted(CATALOG)
 
 
-def test_what_is_compiled_at_first_start_can_run_and_is_second_choice() -> None:
+def test_what_is_compiled_at_first_start_can_run_and_is_second_choice():
     assert on_gpu(["tf2.5"], make_host(H100)) == (["tf2.5"], {})
     old, compiled = (CATALOG[name] for name in ("tf2.3", "tf2.5"))
     assert find_nearest_on([H100], make_host(H100), old, [old, compiled]) is compiled
 
 
-def test_where_nothing_is_known_of_the_gpus_nothing_is_judged() -> None:
+def test_where_nothing_is_known_of_the_gpus_nothing_is_judged():
     assert on_gpu(list(CATALOG), GpuHost(absent="the driver is not loaded")) == (list(CATALOG), {})
     assert on_gpu(["tf2.0"], GpuHost(driver="550.54.15", cuda=(12, 4))) == (["tf2.0"], {})
 
 
-def test_cells_of_the_cpu_need_no_gpu() -> None:
+def test_cells_of_the_cpu_need_no_gpu():
     on_cpu, on_gpu = cell("tf2.0", Device.CPU), cell("tf2.0")
     able, unable = split([on_cpu, on_gpu], make_host(A100))
     assert (able, [entry.cell for entry in unable]) == ([on_cpu], [on_gpu])
 
 
-def test_an_environment_that_is_launched_anyway_needs_cuda_alone() -> None:
+def test_an_environment_that_is_launched_anyway_needs_cuda_alone():
     locks = {"tf2.0": Requirement(CATALOG["tf2.0"], Device.CPU, Lock(Path("lock"), "0", {}))}
     steps = {"step": NO_NEEDS}
     for needs_packages in (False, True):
@@ -141,7 +139,7 @@ def test_an_environment_that_is_launched_anyway_needs_cuda_alone() -> None:
         assert (len(able), len(unable)) == ((0, 1) if needs_packages else (1, 0))
 
 
-def test_who_cannot_run_is_told_why_and_what_to_do(snapshot: SnapshotAssertion) -> None:
+def test_who_cannot_run_is_told_why_and_what_to_do(snapshot):
     point_release = replace(CATALOG["tf2.0"], name="tensorflow-2.0.1", tensorflow="2.0.1", asked="tensorflow==2.0.1")
     few = {name: CATALOG[name] for name in ("tf2.3", "tf2.5")}
     old_driver = make_host(T4, driver="418.40.04", cuda=(10, 1))
@@ -170,7 +168,7 @@ def test_who_cannot_run_is_told_why_and_what_to_do(snapshot: SnapshotAssertion) 
     } == snapshot
 
 
-def test_environments_are_listed_with_their_support(snapshot: SnapshotAssertion) -> None:
+def test_environments_are_listed_with_their_support(snapshot):
     few = [CATALOG[name] for name in ("tf1.14", "tf2.5", "tf2.14", "tf2.16", "tf2.21")]
     host = make_host(H100)
     assert {
@@ -199,11 +197,11 @@ def explain(described: Scenario, required: Requirement) -> dict[str, tuple[str, 
     return {entry.cell.axes["api"]: (entry.reason, entry.advice) for entry in unable}
 
 
-def test_tensorflow_cpu_counts_as_tensorflow() -> None:
+def test_tensorflow_cpu_counts_as_tensorflow():
     assert explain(scenario(), requirement(tensorflow_cpu="2.1.4")) == {}
 
 
-def test_packages_that_a_cell_needs_are_named_or_described_by_its_scenario(snapshot: SnapshotAssertion) -> None:
+def test_packages_that_a_cell_needs_are_named_or_described_by_its_scenario(snapshot):
     words = "from 2.4 on it is tf.keras", "Take api=tf.keras."
     assert {
         "own words": explain(
@@ -219,7 +217,7 @@ def test_packages_that_a_cell_needs_are_named_or_described_by_its_scenario(snaps
     } == snapshot
 
 
-def test_a_backend_of_keras_needs_keras_3_and_its_package(snapshot: SnapshotAssertion) -> None:
+def test_a_backend_of_keras_needs_keras_3_and_its_package(snapshot):
     problems = {}
     for backend, pins in [
         ("tensorflow", {"keras": "2.15.0"}),

@@ -2,7 +2,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.model.environment import Device, Environment
 from harness.model.errors import CannotRunHereError, UsageError
@@ -44,7 +43,7 @@ def selected(
     return [f"{cell.environment} {cell.axes['call']} {cell.axes['mode']}" for cell in cells], absent
 
 
-def test_both_sides_are_measured_where_it_was_claimed_and_elsewhere() -> None:
+def test_both_sides_are_measured_where_it_was_claimed_and_elsewhere():
     wanted = claims.find_claims(["T#1"], [make_scenario(claim())])
     assert selected(wanted, "tf2.21") == (
         ["tf2.0 fit graph", "tf2.21 fit graph", "tf2.0 train_on_batch graph", "tf2.21 train_on_batch graph"],
@@ -52,7 +51,7 @@ def test_both_sides_are_measured_where_it_was_claimed_and_elsewhere() -> None:
     )
 
 
-def test_of_sides_in_two_environments_the_better_one_is_held() -> None:
+def test_of_sides_in_two_environments_the_better_one_is_held():
     wanted = claims.find_claims(["T#1"], [make_scenario(claim(worse="tf2.2", better="tf2.1"))])
     assert selected(wanted, "tf2.21", "tf2.1")[0] == [
         "tf2.1 fit graph",
@@ -62,13 +61,13 @@ def test_of_sides_in_two_environments_the_better_one_is_held() -> None:
     ]
 
 
-def test_a_claim_without_a_better_side_needs_the_worse_one_alone() -> None:
+def test_a_claim_without_a_better_side_needs_the_worse_one_alone():
     one_sided = claim(better="", ratio=None, seconds=(5.0, 20.0))
     wanted = claims.find_claims(["T#1"], [make_scenario(replace(one_sided, better=None))])
     assert selected(wanted, "tf2.21")[0] == ["tf2.0 fit graph", "tf2.21 fit graph"]
 
 
-def test_exactly_the_cells_of_the_issues_that_were_typed() -> None:
+def test_exactly_the_cells_of_the_issues_that_were_typed():
     scenarios = [
         make_scenario(claim("T#1"), claim("K#2", when={"mode": "eager"})),
         make_scenario(claim("T#3"), name="other"),
@@ -80,7 +79,7 @@ def test_exactly_the_cells_of_the_issues_that_were_typed() -> None:
 KNOWN = [Issue("tensorflow/tensorflow", 40261), Issue("keras-team/keras", 7), Issue("tensorflow/tensorflow", 7)]
 
 
-def test_an_issue_is_found_however_it_is_written(snapshot: SnapshotAssertion) -> None:
+def test_an_issue_is_found_however_it_is_written(snapshot):
     url = "https://github.com/tensorflow/tensorflow/issues/40261#issuecomment-1"
     names = {"T#40261": "T#40261", "40261": "T#40261", "#40261": "T#40261", "K#7": "K#7", url: "T#40261"}
     assert {name: claims.find_issue(name, KNOWN).short for name in names} == names
@@ -94,7 +93,7 @@ def test_an_issue_is_found_however_it_is_written(snapshot: SnapshotAssertion) ->
     assert problems == snapshot
 
 
-def test_a_claim_of_another_device_is_not_available() -> None:
+def test_a_claim_of_another_device_is_not_available():
     wanted = claims.find_claims(["T#1"], [make_scenario(claim(visible=[Device.GPU]))])
     cells, absent = selected(wanted)
     assert cells == []
@@ -104,14 +103,14 @@ def test_a_claim_of_another_device_is_not_available() -> None:
     assert selected(wanted, device=Device.GPU)[1] == []
 
 
-def test_an_environment_that_cannot_be_made_leaves_the_others() -> None:
+def test_an_environment_that_cannot_be_made_leaves_the_others():
     wanted = claims.find_claims(["T#1"], [make_scenario(claim())])
     cells, absent = selected(wanted, "tf2.21", missing=["tf2.21"])
     assert cells == ["tf2.0 fit graph", "tf2.0 train_on_batch graph"]
     assert [(entry.cell.environment, entry.reason) for entry in absent] == [("tf2.21", "no tf2.21.")] * 2
 
 
-def test_environments_that_claims_name_by_their_requirements_get_the_names_they_are_known_by() -> None:
+def test_environments_that_claims_name_by_their_requirements_get_the_names_they_are_known_by():
     wanted = claims.find_claims(["T#1"], [make_scenario(claim(worse="tf2.0+numpy==1.17.4", better="tf2.0"))])
     ((scenario_of_claim, renamed),) = claims.rename_environments(wanted, {"tf2.0+numpy==1.17.4": "tf2.0-numpy-1.17.4"})
     worse, better = scenario_of_claim.claimed(renamed, Device.CPU)
@@ -120,7 +119,7 @@ def test_environments_that_claims_name_by_their_requirements_get_the_names_they_
     assert scenario_of_claim.claims == [renamed]
 
 
-def test_the_newest_is_the_catalogues_newest_release() -> None:
+def test_the_newest_is_the_catalogues_newest_release():
     versions = {"tf2.9": "2.9.0", "tf2.21": "2.21.0", "tf2.21-py3.13": "2.21.0", "tf2.8": "2.8.4"}
     environments = {name: Environment(name, version, "3.11", "2026-01-01") for name, version in versions.items()}
     environments["asked"] = Environment("asked", "2.22.0", "3.11", "2026-01-01", asked="tensorflow==2.22.0")

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
@@ -80,7 +79,7 @@ HOSTS = {
 
 
 @pytest.mark.slow
-def test_what_stands_in_for_environments_of_each_suite(snapshot: SnapshotAssertion) -> None:
+def test_what_stands_in_for_environments_of_each_suite(snapshot):
     """The sign `=` marks a fallback that the suite also measures as itself."""
     fallbacks = {
         name: {
@@ -107,7 +106,7 @@ def in_python(*here: str, downloads: Sequence[str] = ()) -> list[StandIn]:
     return find_fallbacks(SUITES["quick"].instead, cells, catalog("quick").scenarios, KNOWN, on_cpu, supply=supply)
 
 
-def test_without_an_interpreter_the_oldest_release_whose_interpreter_is_here_is_compared_with_itself() -> None:
+def test_without_an_interpreter_the_oldest_release_whose_interpreter_is_here_is_compared_with_itself():
     for here, downloads, environment in [
         (["3.7"], [], None),
         (["3.11"], [], "tf2.13-py3.11"),
@@ -120,13 +119,13 @@ def test_without_an_interpreter_the_oldest_release_whose_interpreter_is_here_is_
         assert fallbacks == ({"tf1.14": environment, "tf2.0": environment} if environment else {}), (here, downloads)
 
 
-def test_where_nothing_is_known_of_the_cards_nothing_stands_in() -> None:
+def test_where_nothing_is_known_of_the_cards_nothing_stands_in():
     cells, _ = selected("quick")
     for machine in (GpuHost(absent="the engine is on another machine", is_here=False), GpuHost(driver="550.54.15")):
         assert not find_fallbacks(SUITES["quick"].instead, cells, SCENARIOS, KNOWN, locked, cards=(), host=machine)
 
 
-def test_it_is_said_what_stands_in_for_what_and_why(snapshot: SnapshotAssertion) -> None:
+def test_it_is_said_what_stands_in_for_what_and_why(snapshot):
     assert describe_fallbacks(()) == ""
     fallbacks = {
         "a card": taken("quick", host(RTX3090)),
@@ -149,7 +148,7 @@ hosts = st.builds(
 
 @pytest.mark.slow
 @given(st.sampled_from(REPLACED), hosts)
-def test_a_stand_in_runs_what_it_replaces_does_not_and_no_cell_that_runs_is_lost(suite: str, machine: GpuHost) -> None:
+def test_a_stand_in_runs_what_it_replaces_does_not_and_no_cell_that_runs_is_lost(suite, machine):
     cells, environments = selected(suite)
     fallbacks = taken(suite, machine)
     for entry in fallbacks:
@@ -208,7 +207,7 @@ def need(requires: str, when: Mapping[str, str] | None = None) -> Need:
     return Need([requires], when or {})
 
 
-def test_what_is_native_comes_first_then_names_in_their_order_and_of_a_glob_the_oldest() -> None:
+def test_what_is_native_comes_first_then_names_in_their_order_and_of_a_glob_the_oldest():
     assert first(["b", "*"], NATIVE, OLDER, COMPILED) == "b"
     assert first(["*"], NATIVE, OLDER, COMPILED) == "a"
     assert first(["compiled", "*"], NATIVE, OLDER, COMPILED) == "a"
@@ -216,7 +215,7 @@ def test_what_is_native_comes_first_then_names_in_their_order_and_of_a_glob_the_
     assert first(["c"], LATER) is None
 
 
-def test_what_the_scenarios_need_decides_before_age() -> None:
+def test_what_the_scenarios_need_decides_before_age():
     """The oldest that loses fewest of the cells that the environment itself would have measured."""
     assert first(["*"], NATIVE, OLDER, needs=[need("tensorflow!=2.8", {"mode": "graph"})]) == "b"
     assert first(["*"], NATIVE, OLDER, needs=[need("tensorflow>=2.9", {"mode": "graph"})]) == "a"
@@ -226,7 +225,7 @@ def test_what_the_scenarios_need_decides_before_age() -> None:
     assert first(["a"], OLDER, needs=[need("tensorflow!=2.8")]) is None
 
 
-def test_one_that_this_machine_cannot_get_is_passed_over_and_named() -> None:
+def test_one_that_this_machine_cannot_get_is_passed_over_and_named():
     absent = {"a": "no network", "b": "no disk"}
     (fallback,) = find({"gone": ["b", "a", "*"]}, GONE, OLDER, NATIVE, COMPILED, absent=absent)
     assert (fallback.environment, fallback.passed_over) == ("compiled", {"b": "no disk", "a": "no network"})
@@ -234,7 +233,7 @@ def test_one_that_this_machine_cannot_get_is_passed_over_and_named() -> None:
     assert (fallback.environment, fallback.passed_over) == ("b", {})
 
 
-def test_many_environments_are_replaced_in_the_order_of_their_releases() -> None:
+def test_many_environments_are_replaced_in_the_order_of_their_releases():
     """All combinations of 8 environments and 20 fallbacks would take years."""
     old = [bare(f"old{number}", f"2.{number}") for number in range(8)]
     able = [bare(f"b{number}", f"2.{number}", "sm_80") for number in range(8, 28)]
@@ -249,6 +248,6 @@ def without_gpu_code() -> StandIn:
     return fallback
 
 
-def test_an_environment_without_a_gpu_has_a_stand_in_too() -> None:
+def test_an_environment_without_a_gpu_has_a_stand_in_too():
     fallback = without_gpu_code()
     assert (fallback.environment, fallback.pins) == ("a", {"tensorflow": "2.0.0"})

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
-from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
@@ -46,7 +45,7 @@ NIGHTLY = replace(
 RELEASES = ["1.14", "1.15-ngc", "2.3", "2.4", "2.5", "2.7", "2.8", "2.10", "2.14", "2.15", "2.17-ngc", "2.19", "2.20"]
 
 
-def test_each_environment_on_each_gpu(snapshot: SnapshotAssertion) -> None:
+def test_each_environment_on_each_gpu(snapshot):
     """From what was measured of wheels and of cuDNN, with a driver of today."""
     judged = [OLD, MIDDLE, MIXED, EAGER, COMING, NIGHTLY, *(CATALOG[f"tf{name}"] for name in [*RELEASES, "2.21"])]
     supports = {}
@@ -84,7 +83,7 @@ REASONS: list[tuple[Environment, Pair, Pair | None, str]] = [
 ]
 
 
-def test_what_is_not_native_has_a_reason_and_advice(snapshot: SnapshotAssertion) -> None:
+def test_what_is_not_native_has_a_reason_and_advice(snapshot):
     fits = {
         f"{environment.name} on {capability} with {cuda} {driver}": judge(environment, capability, cuda, driver)
         for environment, capability, cuda, driver in REASONS
@@ -93,7 +92,7 @@ def test_what_is_not_native_has_a_reason_and_advice(snapshot: SnapshotAssertion)
     assert [case for case, result in fits.items() if result.support is Support.NATIVE] == []
 
 
-def test_ptx_that_stands_alone_needs_a_driver_that_knows_its_version() -> None:
+def test_ptx_that_stands_alone_needs_a_driver_that_knows_its_version():
     for ptx, knows, does_not in [
         ("6.3", (10, 0), (9, 2)),
         ("6.5", (10, 2), (10, 1)),
@@ -112,7 +111,7 @@ def test_ptx_that_stands_alone_needs_a_driver_that_knows_its_version() -> None:
     assert judge(replace(MIXED, ptx_alone="compute_80"), (8, 0), (9, 0)).support is Support.PARTLY
 
 
-def test_the_oldest_driver_of_a_cuda_is_enough_and_an_unknown_one_is_not_judged() -> None:
+def test_the_oldest_driver_of_a_cuda_is_enough_and_an_unknown_one_is_not_judged():
     drivers = {"10.0": "410.48", "10.1": "418.39", "10.2": "440.33", "11.0": "450.36.06", "11.2": "450.80.02"}
     drivers |= {"11.8": "450.80.02", "12.5": "525.60.13", "13.1": "580.65.06", "99.0": "", "": ""}
     assert {cuda: minimum_driver(replace(BARE, cuda=cuda)) for cuda in drivers} == drivers
@@ -120,7 +119,7 @@ def test_the_oldest_driver_of_a_cuda_is_enough_and_an_unknown_one_is_not_judged(
         assert judge(MIDDLE, (8, 0), None, driver).support is Support.NATIVE
 
 
-def test_a_launch_that_is_given_two_cards_has_to_run_on_both() -> None:
+def test_a_launch_that_is_given_two_cards_has_to_run_on_both():
     older, newer = Gpu(0, "GPU-75", "T4", (7, 5), 0), Gpu(1, "GPU-90", "H100", (9, 0), 0)
     both = GpuHost([older, newer], "550.54.15", (12, 4))
     assert fit(CATALOG["tf2.0"], [older], both).support is Support.NATIVE
@@ -129,7 +128,7 @@ def test_a_launch_that_is_given_two_cards_has_to_run_on_both() -> None:
     assert fit(CATALOG["tf2.0"], [newer], GpuHost(absent="the driver is not loaded")).support is Support.NATIVE
 
 
-def test_without_containers_cuda_has_to_be_in_packages(snapshot: SnapshotAssertion) -> None:
+def test_without_containers_cuda_has_to_be_in_packages(snapshot):
     card = Gpu(0, "GPU-75", "T4", (7, 5), 0)
     host = GpuHost([card], "550.54.15", (12, 4), needs_packages=True)
     assert fit(CATALOG["tf2.5"], [card], host).support is Support.NATIVE
@@ -137,7 +136,7 @@ def test_without_containers_cuda_has_to_be_in_packages(snapshot: SnapshotAsserti
     assert [result.support.value, result.reason, result.advice] == snapshot
 
 
-def test_a_driver_compiles_at_first_start_or_in_parts() -> None:
+def test_a_driver_compiles_at_first_start_or_in_parts():
     names = {"a": Support.COMPILED, "b": Support.COMPILED, "c": Support.LAZY, "d": Support.PARTLY}
     cells = [Cell("step", name, Device.GPU, {"mode": "graph"}) for name in names]
     cells[1] = replace(cells[1], axes={"cuda_loading": "lazy"})
@@ -156,8 +155,8 @@ CUDAS = st.tuples(st.integers(9, 14), st.integers(0, 9))
 
 @given(ENVIRONMENTS, GPUS, st.lists(DRIVERS, min_size=2, max_size=2), st.lists(CUDAS, min_size=2, max_size=2))
 def test_a_newer_driver_makes_nothing_worse_and_what_is_not_native_has_a_reason(
-    environment: Environment, capability: Pair, drivers: list[tuple[int, ...]], cudas: list[Pair]
-) -> None:
+    environment, capability, drivers, cudas
+):
     ways = [
         judge(environment, capability, cuda, ".".join(map(str, driver)))
         for driver, cuda in zip(sorted(drivers), sorted(cudas), strict=True)
@@ -168,9 +167,7 @@ def test_a_newer_driver_makes_nothing_worse_and_what_is_not_native_has_a_reason(
 
 
 @given(ENVIRONMENTS, GPUS)
-def test_what_runs_natively_has_machine_code_in_its_wheel_and_in_its_cudnn(
-    environment: Environment, capability: Pair
-) -> None:
+def test_what_runs_natively_has_machine_code_in_its_wheel_and_in_its_cudnn(environment, capability):
     codes = [GpuCode.parse(environment.gpu_code), GpuCode.parse(environment.cudnn_code or environment.gpu_code)]
     is_native = judge(environment, capability, (13, 0), "580.65.06").is_native
     assert is_native == all(code.runs_on(capability) for code in codes)

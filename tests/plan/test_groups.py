@@ -12,19 +12,19 @@ from tests.factories import cells, scenario
 CELLS = cells(calls=("fit", "batch"))
 
 
-def test_cells_that_are_compared_are_one_group() -> None:
+def test_cells_that_are_compared_are_one_group():
     groups = group(CELLS, {"step": scenario()}, "tf1.14")
     assert [entry.name for entry in groups] == ["step cpu call=fit dtype=float32", "step cpu call=batch dtype=float32"]
     assert [len(entry.cells) for entry in groups] == [4, 4]
     assert groups[0].axes == {"call": "fit", "dtype": "float32"}
 
 
-def test_a_group_has_what_its_scenario_compares_of_launches_that_time_no_step() -> None:
+def test_a_group_has_what_its_scenario_compares_of_launches_that_time_no_step():
     compare = [Comparison("modes", "mode", of=of) for of in ("step", "load", "traces", "memory growth", "peak memory")]
     assert group(CELLS, {"step": scenario(compare=compare)}, "tf1.14")[0].of == ["load", "peak memory"]
 
 
-def test_the_smallest_group_alone_has_the_control() -> None:
+def test_the_smallest_group_alone_has_the_control():
     scenarios = {"step": scenario()}
     groups = group(CELLS[:-1], scenarios, "tf1.14")
     assert [len(entry.cells) for entry in groups] == [4, 3]
@@ -33,20 +33,20 @@ def test_the_smallest_group_alone_has_the_control() -> None:
 
 
 @given(st.integers(0, 2**32), st.integers(0, 20))
-def test_a_round_launches_every_cell_once_in_an_order_of_its_own(seed: int, number: int) -> None:
+def test_a_round_launches_every_cell_once_in_an_order_of_its_own(seed, number):
     shuffled = order(seed, "g", number, CELLS)
     assert sorted(shuffled, key=str) == sorted(CELLS, key=str)
     assert shuffled == order(seed, "g", number, CELLS)
 
 
-def test_orders_differ_from_round_to_round_and_from_group_to_group() -> None:
+def test_orders_differ_from_round_to_round_and_from_group_to_group():
     assert len({tuple(order(1, "g", number, CELLS)) for number in range(10)}) > 5
     assert order(1, "g", 1, CELLS) != order(1, "h", 1, CELLS)
 
 
 @pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(2, 9))
-def test_in_a_square_of_turns_each_has_each_place_and_follows_each_other_equally_often(seed: int, members: int) -> None:
+def test_in_a_square_of_turns_each_has_each_place_and_follows_each_other_equally_often(seed, members):
     count = members * (1 + members % 2)
     turns = order_turn(seed, "g", 1, members, count)
     assert all(sorted(turn) == list(range(members)) for turn in turns)
@@ -58,13 +58,13 @@ def test_in_a_square_of_turns_each_has_each_place_and_follows_each_other_equally
 
 
 @given(st.integers(0, 2**32), st.integers(0, 5), st.integers(0, 70))
-def test_as_many_turns_as_are_asked_for_are_drawn_from_the_seed(seed: int, members: int, count: int) -> None:
+def test_as_many_turns_as_are_asked_for_are_drawn_from_the_seed(seed, members, count):
     turns = order_turn(seed, "g", 1, members, count if members else 0)
     assert len(turns) == (count if members else 0)
     assert turns == order_turn(seed, "g", 1, members, count if members else 0)
 
 
-def test_what_does_not_fit_together_is_split_in_parts_of_about_equal_length() -> None:
+def test_what_does_not_fit_together_is_split_in_parts_of_about_equal_length():
     for sizes, parts in [
         ([], [[]]),
         ([9.0], [[0]]),

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.project import Project
 from harness.catalog.scenarios import read_suites
@@ -43,7 +42,7 @@ def chosen(**selection: object) -> list[str]:
     return [str(cell) for cell in cells]
 
 
-def test_a_scenario_is_all_of_its_axes_in_every_environment_less_the_defaulted_ones() -> None:
+def test_a_scenario_is_all_of_its_axes_in_every_environment_less_the_defaulted_ones():
     cells = chosen(scenarios=["step"])
     assert len(cells) == 2 * 2 * 3
     assert cells[0] == "step tf1.14 fit graph float32"
@@ -54,7 +53,7 @@ def test_a_scenario_is_all_of_its_axes_in_every_environment_less_the_defaulted_o
     assert cells == ["step tf2.0 fit graph float32", "step tf2.0 fit graph float64"]
 
 
-def test_the_reference_is_the_first_environment_typed() -> None:
+def test_the_reference_is_the_first_environment_typed():
     _, environments = select(Selection(scenarios=["other"], environments=["tf2.0", "tf1*"]), CATALOG, Device.CPU)
     assert environments == ["tf2.0", "tf1.14"]
 
@@ -87,7 +86,7 @@ WRONG: dict[str, tuple[dict[str, Any], Catalog]] = {
 }
 
 
-def test_what_cannot_be_selected_is_told_with_what_can(snapshot: SnapshotAssertion) -> None:
+def test_what_cannot_be_selected_is_told_with_what_can(snapshot):
     problems = {}
     for case, (selection, catalog) in WRONG.items():
         with pytest.raises((UsageError, NothingSelectedError)) as raised:
@@ -101,7 +100,7 @@ VALUES = [str(i) for i in range(100)]
 
 
 @pytest.mark.slow
-def test_a_run_has_so_many_cells_and_no_more() -> None:
+def test_a_run_has_so_many_cells_and_no_more():
     large = scenario("large", axes={"one": [str(i) for i in range(1000)], "other": VALUES}, default={})
     catalog = replace(CATALOG, scenarios={"large": large})
     cells, _ = select(Selection(environments=["tf2.0"]), catalog, Device.CPU)
@@ -110,7 +109,7 @@ def test_a_run_has_so_many_cells_and_no_more() -> None:
         select(Selection(), catalog, Device.CPU)
 
 
-def test_axes_are_parsed_and_joined() -> None:
+def test_axes_are_parsed_and_joined():
     assert parse_axes(["a=1,2", "b=x", "a=3"]) == {"a": ["1", "2", "3"], "b": ["x"]}
     assert parse_axes([" a = 1 ,, 2"]) == {"a": ["1", "2"]}
     for text in ("mode", "=1", "mode=", " =1", "mode= "):
@@ -118,7 +117,7 @@ def test_axes_are_parsed_and_joined() -> None:
             parse_axes([text])
 
 
-def test_a_suite_is_the_union_of_its_parts_each_cell_once_of_which_some_are_for_some_environments_alone() -> None:
+def test_a_suite_is_the_union_of_its_parts_each_cell_once_of_which_some_are_for_some_environments_alone():
     assert len(chosen(suite="quick")) == len(set(chosen(suite="quick"))) == 3 * 2
     assert chosen(suite="each") == ["step tf1.14 fit graph float32", "step tf2.0 fit eager float32"]
     assert chosen(suite="each", environments=["tf2.15"]) == ["step tf2.15 fit eager float32"]
@@ -127,13 +126,13 @@ def test_a_suite_is_the_union_of_its_parts_each_cell_once_of_which_some_are_for_
 NAMES = ["tf1.14", "tf1.15", "tf2.0", "tf2.10"]
 
 
-def test_globs_take_names_in_the_order_typed_each_once() -> None:
+def test_globs_take_names_in_the_order_typed_each_once():
     assert resolve(["tf2.*", "tf1.14", "tf2.0"], NAMES, "environment") == ["tf2.0", "tf2.10", "tf1.14"]
     assert resolve(["tf2.[0-5]"], NAMES, "environment") == ["tf2.0"]
     assert resolve(["Op-by op"], ["graph", "op_by_op"], "value") == ["op_by_op"]
 
 
-def test_a_release_that_is_to_come_gets_the_newest() -> None:
+def test_a_release_that_is_to_come_gets_the_newest():
     catalogue = ["tf1.14", "tf2.9", "tf2.21", "tf2.13-py3.11"]
     with pytest.raises(UsageError, match=r"Unknown environment: 'tf2\.99'\. The newest is tf2\.21\."):
         resolve(["tf2.99"], catalogue, "environment")
@@ -142,7 +141,7 @@ def test_a_release_that_is_to_come_gets_the_newest() -> None:
 
 
 @given(st.lists(st.text(min_size=1), unique=True, min_size=1), st.data())
-def test_every_name_finds_itself_first(names: list[str], data: st.DataObject) -> None:
+def test_every_name_finds_itself_first(names, data):
     name = data.draw(st.sampled_from(names))
     assert resolve([name], names, "thing") == [name]
 
@@ -158,14 +157,14 @@ def left(selection: Selection) -> tuple[list[str], list[str]]:
     return names, list(selection.scenarios)
 
 
-def test_a_broken_scenario_is_taken_out_of_what_was_typed_and_of_a_suite() -> None:
+def test_a_broken_scenario_is_taken_out_of_what_was_typed_and_of_a_suite():
     assert left(Selection(scenarios=["step", "brok*"])) == (["step", "broken"], ["step"])
     assert left(Selection(suite="all")) == (["step", "broken"], ["step"])
     with pytest.raises(UsageError, match=r"Did you mean broken\?"):
         remove_broken(Selection(scenarios=["brokn"]), SPOILED, ["broken"])
 
 
-def test_a_broken_scenario_that_was_not_selected_changes_nothing() -> None:
+def test_a_broken_scenario_that_was_not_selected_changes_nothing():
     for selection in (Selection(scenarios=["step"]), Selection(suite="all", scenarios=["step", "other"])):
         assert remove_broken(selection, SPOILED, ["broken"]) == (selection, SPOILED, ["step"])
 
@@ -228,7 +227,7 @@ MISPLACED = {
 }
 
 
-def test_what_a_suite_cannot_name_is_told_with_its_line(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_what_a_suite_cannot_name_is_told_with_its_line(tmp_path, snapshot):
     assert problems(tmp_path, SUITES) == []
     assert problems(tmp_path, SUITES.replace('"tf2.*"', '"tf2.0"') + INSTEAD, known=MORE) == []
     findings = {case: problems(tmp_path, SUITES.replace(*change, 1)) for case, change in MISSPELT.items()}
@@ -238,7 +237,7 @@ def test_what_a_suite_cannot_name_is_told_with_its_line(tmp_path: Path, snapshot
     assert findings == snapshot
 
 
-def test_what_is_said_of_broken_scenarios_or_of_those_that_were_not_typed_is_not_judged(tmp_path: Path) -> None:
+def test_what_is_said_of_broken_scenarios_or_of_those_that_were_not_typed_is_not_judged(tmp_path):
     wrong = SUITES.replace("mode =", "mood =")
     assert problems(tmp_path, wrong, broken=("step",)) == problems(tmp_path, wrong, only=["other"]) == []
     assert len(problems(tmp_path, wrong, only=["step"])) == 1

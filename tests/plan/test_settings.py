@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
@@ -36,7 +35,7 @@ def chosen(catalog: Catalog = CATALOG, **selection: object) -> list[str]:
     return [" ".join([cell.scenario, *cell.axes.values()]) for cell in cells]
 
 
-def test_what_is_typed_is_an_axis_of_every_scenario() -> None:
+def test_what_is_typed_is_an_axis_of_every_scenario():
     for axes, cells in [
         ({}, ["step fit"]),
         ({"xla": ["off", "on"]}, ["step fit on", "step fit off"]),
@@ -51,13 +50,13 @@ def test_what_is_typed_is_an_axis_of_every_scenario() -> None:
     assert chosen(scenarios=["*"], axes={"xla": ["on"]}) == ["step fit on", "step batch on", "own on"]
 
 
-def test_in_a_suite_it_is_set_in_each_part_and_selects_where_the_suite_compares_it() -> None:
+def test_in_a_suite_it_is_set_in_each_part_and_selects_where_the_suite_compares_it():
     assert chosen(suite="both") == ["step fit on", "step fit off", "step batch default"]
     assert chosen(suite="plain", axes={"tf32": ["off"]}) == ["step fit off", "own fast off", "own on off"]
     assert chosen(suite="both", axes={"xla": ["off"]}) == ["step fit off", "step batch off"]
 
 
-def test_what_is_typed_stands_in_place_of_the_one_value_that_a_suite_gives() -> None:
+def test_what_is_typed_stands_in_place_of_the_one_value_that_a_suite_gives():
     suite = Suite("kept", "kept", ["*"], [SuitePart("step", {"call": ["fit"], "malloc": ["keep"]})])
     catalog = replace(CATALOG, suites={"kept": suite})
     assert chosen(catalog, suite="kept") == ["step fit keep"]
@@ -65,14 +64,14 @@ def test_what_is_typed_stands_in_place_of_the_one_value_that_a_suite_gives() -> 
     assert chosen(catalog, suite="kept", axes={"malloc": ["*"]}) == ["step fit keep", "step fit default"]
 
 
-def test_a_default_in_the_header_holds_until_something_is_typed() -> None:
+def test_a_default_in_the_header_holds_until_something_is_typed():
     scenario = replace(STEP, axes={"call": ["fit"], "xla": ["on", "off", "default"]}, default={"xla": "off"})
     catalog = replace(CATALOG, scenarios={"step": replace(scenario, settings=["xla"])}, suites={})
     assert chosen(catalog, scenarios=["step"]) == ["step fit off"]
     assert chosen(catalog, scenarios=["step"], axes={"xla": ["on"]}) == ["step fit on"]
 
 
-def test_what_does_not_exist_is_said_with_what_does(snapshot: SnapshotAssertion) -> None:
+def test_what_does_not_exist_is_said_with_what_does(snapshot):
     problems = {}
     for axis, value in {"xla": "fast", "precision": "float16", "tf23": "on", "cpus": "two"}.items():
         with pytest.raises(UsageError) as raised:
@@ -113,7 +112,7 @@ CELLS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
 ]
 
 
-def test_what_a_setting_needs_is_known_before_anything_is_built(snapshot: SnapshotAssertion) -> None:
+def test_what_a_setting_needs_is_known_before_anything_is_built(snapshot):
     """Each value of None is a cell that can be."""
     reasons = {}
     for environment, axes, where in CELLS:

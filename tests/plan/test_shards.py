@@ -16,14 +16,14 @@ names = st.lists(st.text(max_size=12), unique=True, max_size=20)
 
 
 @given(names, st.integers(1, 9))
-def test_each_group_is_in_one_shard_wherever_it_is_asked(groups: list[str], of: int) -> None:
+def test_each_group_is_in_one_shard_wherever_it_is_asked(groups, of):
     places = assign_shards(groups, of)
     assert list(places) == groups
     assert set(places.values()) <= set(range(1, of + 1))
     assert assign_shards(groups[::-1], of) == places
 
 
-def test_with_one_shard_more_groups_stay_or_go_to_the_new_one() -> None:
+def test_with_one_shard_more_groups_stay_or_go_to_the_new_one():
     before, after = assign_shards(GROUPS, 4), assign_shards(GROUPS, 5)
     moved = {group for group in GROUPS if before[group] != after[group]}
     assert {after[group] for group in moved} == {5}
@@ -32,9 +32,7 @@ def test_with_one_shard_more_groups_stay_or_go_to_the_new_one() -> None:
 
 
 @given(st.dictionaries(st.text(max_size=5), st.none() | st.floats(0.0, 1e3), max_size=20), st.integers(1, 6))
-def test_balanced_shards_take_no_more_than_a_third_longer_than_the_best(
-    seconds: dict[str, float | None], of: int
-) -> None:
+def test_balanced_shards_take_no_more_than_a_third_longer_than_the_best(seconds, of):
     places = balance_shards(seconds, of)
     assert places.keys() == seconds.keys()
     assert places == balance_shards(dict(reversed(seconds.items())), of)
@@ -45,7 +43,7 @@ def test_balanced_shards_take_no_more_than_a_third_longer_than_the_best(
 
 
 @given(st.dictionaries(st.sampled_from(GROUPS), st.floats(0.0, 1e3), max_size=20), st.integers(1, 6))
-def test_groups_stay_together_unless_they_take_longer_than_an_average_shard(seconds: dict[str, float], of: int) -> None:
+def test_groups_stay_together_unless_they_take_longer_than_an_average_shard(seconds, of):
     together = {group: "even" if index % 2 else "odd" for index, group in enumerate(sorted(seconds))}
     places = balance_shards(seconds, of, together)
     assert places.keys() == seconds.keys()
@@ -56,12 +54,12 @@ def test_groups_stay_together_unless_they_take_longer_than_an_average_shard(seco
             assert len({places[group] for group in groups}) <= 1
 
 
-def test_groups_that_take_longer_than_an_average_shard_are_divided() -> None:
+def test_groups_that_take_longer_than_an_average_shard_are_divided():
     places = balance_shards(dict.fromkeys("abcd", 1.0), 2, dict.fromkeys("abc", "one"))
     assert Counter(places.values()) == {1: 2, 2: 2}
 
 
-def test_a_group_of_unknown_length_takes_as_long_as_the_others() -> None:
+def test_a_group_of_unknown_length_takes_as_long_as_the_others():
     places = balance_shards({"a": 10.0, "b": 10.0, "new": None, "other": None}, 2)
     assert Counter(places.values()) == {1: 2, 2: 2}
     assert Counter(balance_shards(dict.fromkeys("abcd"), 2).values()) == {1: 2, 2: 2}
@@ -74,7 +72,7 @@ def digest(plan: Plan, seed_counts: bool = True, harness: str = "1") -> str:
     return plan_digest(aspects, cells_of(plan.groups), without="" if seed_counts else "the seed")
 
 
-def test_a_plan_has_one_digest_on_every_machine_and_another_where_something_else_is_asked() -> None:
+def test_a_plan_has_one_digest_on_every_machine_and_another_where_something_else_is_asked():
     plan = run().plan
     groups = group(cells(calls=("fit", "batch")), {"step": scenario()}, "tf1.14")
     other_machine = replace(plan, limits=replace(plan.limits, memory_bytes=1, cpus=[7] if plan.limits.cpus else None))
@@ -91,7 +89,7 @@ def test_a_plan_has_one_digest_on_every_machine_and_another_where_something_else
     assert digest(plan, seed_counts=False) == digest(others[0], seed_counts=False)
 
 
-def test_a_shard_says_where_the_other_groups_are() -> None:
+def test_a_shard_says_where_the_other_groups_are():
     plan = replace(run().plan, groups=group(cells(calls=("fit", "batch")), {"step": scenario()}, "tf1.14"))
     first, second = (entry.name for entry in plan.groups)
     part = shard(plan, 1, 2, {first: 1, second: 2}, "abc")

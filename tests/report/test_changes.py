@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
 from harness.analysis.runs import Pair
@@ -44,12 +43,12 @@ def add_packages(**packages):
     return {name: {**pins, **packages} for name, pins in second()[0].pins.items()}
 
 
-def test_a_comparison_reads_as_its_golden_file(golden: SnapshotAssertion):
+def test_a_comparison_reads_as_its_golden_file(golden):
     (section,) = changes.make_sections(pair(first(), second(SLOWER | {CELLS[4]: 0.008})))
     assert markdown.render_full([Section("B vs A", "compare", section.blocks)]) == golden
 
 
-def test_what_is_said_of_two_runs(snapshot: SnapshotAssertion):
+def test_what_is_said_of_two_runs(snapshot):
     host = {**first()[0].host, "cpu": "Another CPU"}
     few = dict.fromkeys(CELLS[:2], 0.01)
     planned, launches = second()

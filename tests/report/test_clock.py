@@ -8,7 +8,6 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
 from harness.model.launch import Clock, Launch, Sample, Status
@@ -50,7 +49,7 @@ def swept_example() -> tuple[Run, list[Launch]]:
 
 
 @pytest.mark.parametrize("stored", [example, swept_example])
-def test_every_format_report_page_and_chart_says_cpu_and_has_its_numbers(stored) -> None:
+def test_every_format_report_page_and_chart_says_cpu_and_has_its_numbers(stored):
     results = Results(*by_cpu(stored()))
     for format in list_formats():
         text = render(format, results)
@@ -66,7 +65,7 @@ def test_every_format_report_page_and_chart_says_cpu_and_has_its_numbers(stored)
     assert [text for text in titles if offending(text) or text in {"time", "time ratio"}] == []
 
 
-def test_names_and_units_of_other_tools_are_not_those_of_time() -> None:
+def test_names_and_units_of_other_tools_are_not_those_of_time():
     results, timed = Results(*by_cpu(example())), Results(*example())
     entries = json.loads(render("benchmark-action", results))
     assert {entry["unit"] for entry in entries} == {"CPU ms/step"}
@@ -93,11 +92,11 @@ def _titles(part: object) -> list[str]:
     return [text for entry in part for text in _titles(entry)] if isinstance(part, list | tuple) else []
 
 
-def test_the_answer_says_cpu_time(golden: SnapshotAssertion) -> None:
+def test_the_answer_says_cpu_time(golden):
     assert markdown.render_full(sections.build(Results(*by_cpu(example())))[:1]) == golden
 
 
-def test_steps_that_use_no_cpu_time_have_no_number_and_a_sentence(snapshot: SnapshotAssertion) -> None:
+def test_steps_that_use_no_cpu_time_have_no_number_and_a_sentence(snapshot):
     awake, asleep, untold = cells()[:3]
     planned = run([awake, asleep, untold], asked={"clock": Clock.CPU})
     others = [
@@ -114,7 +113,7 @@ def test_steps_that_use_no_cpu_time_have_no_number_and_a_sentence(snapshot: Snap
     assert next(iter(reasons)) in markdown.render_full(sections.build(Results(planned, others)))
 
 
-def test_two_runs_by_cpu_time_are_compared_in_it() -> None:
+def test_two_runs_by_cpu_time_are_compared_in_it():
     pair = two_runs.pair(by_cpu(two_runs.first()), by_cpu(two_runs.second()))
     text = markdown.render_full([Section("B vs A", "compare", changes.make_sections(pair)[0].blocks)])
     assert "A, CPU ms" in text
@@ -122,6 +121,6 @@ def test_two_runs_by_cpu_time_are_compared_in_it() -> None:
     assert changes.make_document(pair)["first"]["clock"] == "cpu"
 
 
-def test_time_by_the_clock_is_not_called_cpu_time() -> None:
+def test_time_by_the_clock_is_not_called_cpu_time():
     for format in list_formats():
         assert "CPU time" not in re.sub(r"CPU time of the|CPU seconds", "", render(format, Results(*example())))

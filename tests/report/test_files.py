@@ -10,7 +10,7 @@ from tests.report.formats.examples import example
 from tests.report.handmade import everything
 
 
-def test_each_file_is_made_and_every_picture_that_is_shown() -> None:
+def test_each_file_is_made_and_every_picture_that_is_shown():
     files_by_name = files.render_files(Results(*example()), everything(cells()))
     charts = ["charts/points.svg", "charts/panels.svg", "charts/folded.svg"]
     assert list(files_by_name) == ["report.md", "details.md", "report.html", *charts]
@@ -21,6 +21,6 @@ def test_each_file_is_made_and_every_picture_that_is_shown() -> None:
         ElementTree.fromstring(files_by_name[name])
 
 
-def test_where_nothing_is_left_there_are_no_details() -> None:
+def test_where_nothing_is_left_there_are_no_details():
     files_by_name = files.render_files(Results(*example()), [Section("Title", "title", [Text("All.", where=REPORT)])])
     assert list(files_by_name) == ["report.md", "report.html"]

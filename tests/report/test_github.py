@@ -28,7 +28,7 @@ def inline(tokens: list[Token]) -> list[Token]:
     return [child for token in tokens for child in token.children or ()]
 
 
-def test_every_table_is_one_and_no_cell_is_lost(report: list[Section], tokens: list[Token]) -> None:
+def test_every_table_is_one_and_no_cell_is_lost(report, tokens):
     blocks = re.findall(r"(?:^\|.*\|$\n?)+", render_full(report), re.MULTILINE)
     counts = Counter(token.type for token in tokens)
     assert counts["table_open"] == len(blocks) > 5
@@ -39,7 +39,7 @@ def test_every_table_is_one_and_no_cell_is_lost(report: list[Section], tokens: l
     assert not [token.content for token in inline(tokens) if token.type == "text" and token.content.startswith("|")]
 
 
-def test_folded_blocks_open_and_close_in_turn_and_what_is_in_them_is_markdown(tokens: list[Token]) -> None:
+def test_folded_blocks_open_and_close_in_turn_and_what_is_in_them_is_markdown(tokens):
     elements = [token.content.strip() for token in tokens if token.type == "html_block"]
     assert elements
     assert [element.split(">")[0] for element in elements] == ["<details", "</details"] * (len(elements) // 2)

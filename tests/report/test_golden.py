@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
-from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
 from harness.model.environment import Device
@@ -184,7 +183,7 @@ RUNS: Sequence[Callable[[], Stored]] = (
 
 
 @pytest.mark.parametrize("stored", RUNS, ids=lambda stored: stored.__name__)
-def test_a_report_has_these_words(stored: Callable[[], Stored], golden: SnapshotAssertion) -> None:
+def test_a_report_has_these_words(stored, golden):
     results = Results(*stored())
     terminal = io.StringIO()
     show(sections.build(results), Console(file=terminal, width=120))

@@ -38,7 +38,7 @@ def texts() -> dict[str, str]:
     return {"terminal": out.getvalue(), **{format: render(format, results) for format in formats}}
 
 
-def test_every_format_is_bounded_has_no_control_character_and_does_not_lose_the_run(texts: dict[str, str]) -> None:
+def test_every_format_is_bounded_has_no_control_character_and_does_not_lose_the_run(texts):
     control = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
     for format, text in texts.items():
         assert not control.search(text), format
@@ -48,7 +48,7 @@ def test_every_format_is_bounded_has_no_control_character_and_does_not_lose_the_
 
 
 @pytest.mark.parametrize("format", ["md", "summary"])
-def test_markdown_has_no_element_and_no_heading_but_ours(format: str, texts: dict[str, str]) -> None:
+def test_markdown_has_no_element_and_no_heading_but_ours(format, texts):
     tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(texts[format])
     inline = [child for token in tokens for child in token.children or ()]
     elements = [token.content for token in [*tokens, *inline] if token.type in {"html_block", "html_inline"}]
@@ -62,12 +62,12 @@ def test_markdown_has_no_element_and_no_heading_but_ours(format: str, texts: dic
 
 
 @pytest.mark.parametrize("format", ["md", "summary"])
-def test_a_pipe_is_no_cells_end(format: str, texts: dict[str, str]) -> None:
+def test_a_pipe_is_no_cells_end(format, texts):
     for block in re.findall(r"(?:^\|.*\|$\n?)+", texts[format], re.MULTILINE):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
 
 
-def test_a_terminal_json_and_csv_have_text_alone(texts: dict[str, str]) -> None:
+def test_a_terminal_json_and_csv_have_text_alone(texts):
     assert "red|" in texts["terminal"]
     assert max(len(line) for line in texts["terminal"].splitlines()) <= 120
     assert "<" not in texts["json"]
@@ -77,7 +77,7 @@ def test_a_terminal_json_and_csv_have_text_alone(texts: dict[str, str]) -> None:
     assert not [cell for line in lines for cell in line if cell.startswith(("=", "+", "@", "\t"))]
 
 
-def test_other_tools_read_it_and_have_no_markup_in_their_tables(texts: dict[str, str]) -> None:
+def test_other_tools_read_it_and_have_no_markup_in_their_tables(texts):
     assert len(pyperf.BenchmarkSuite.loads(texts["pyperf"])) == 5
     # names stand between backticks there, where `<` is no markup
     for load in json.loads(texts["benchmark-action"]):

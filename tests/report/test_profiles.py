@@ -5,8 +5,6 @@ import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.analysis.profiles import Frame
 from harness.model.launch import Role, Status
 from harness.model.profile import Part
@@ -58,7 +56,7 @@ def find_blocks(kind, *measured):
     return [block for section in sections for block in section.blocks if isinstance(block, kind)]
 
 
-def test_a_report_reads_as_its_golden_file(golden: SnapshotAssertion):
+def test_a_report_reads_as_its_golden_file(golden):
     assert render(*BOTH) == golden
 
 
@@ -78,7 +76,7 @@ def test_what_gave_no_profile_is_told():
     assert "## No profile" in render(lost)
 
 
-def test_flame_graphs_are_their_golden_file(golden_html: SnapshotAssertion):
+def test_flame_graphs_are_their_golden_file(golden_html):
     frames = [
         Frame("a<b", 0, 0.0, 1.0, 0.0, 0.0),
         Frame("slow", 1, 0.0, 0.6, 0.6, 0.2),

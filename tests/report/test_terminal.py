@@ -31,12 +31,12 @@ def squeeze(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_what_is_typed_is_not_wrapped() -> None:
+def test_what_is_typed_is_not_wrapped():
     text = print_sections(everything(cells(), text=" and so on" * 9), 60)
     assert f"harness report{' and so on' * 9}\n" in text
 
 
-def test_no_line_is_wider_than_the_terminal_and_no_number_is_torn() -> None:
+def test_no_line_is_wider_than_the_terminal_and_no_number_is_torn():
     report = sections.build(Results(run(TIMES), rounds(SECONDS, spread=0.0)))
     for width in range(40, 200, 7):
         text = print_sections(report, width) + print_block(compared(cells()), width)
@@ -46,7 +46,7 @@ def test_no_line_is_wider_than_the_terminal_and_no_number_is_torn() -> None:
         assert "…" not in text
 
 
-def test_plots_are_the_first_to_go() -> None:
+def test_plots_are_the_first_to_go():
     text = print_block(compared(cells()), 84)
     assert "●" in print_block(compared(cells()), 92)
     assert "●" not in text
@@ -54,7 +54,7 @@ def test_plots_are_the_first_to_go() -> None:
     assert squeeze(text).count("time ratio verdict remarks") == 1
 
 
-def test_a_grid_is_cut_into_blocks_that_have_its_labels() -> None:
+def test_a_grid_is_cut_into_blocks_that_have_its_labels():
     heads = [Head("call", is_label=True), *(Head(entry, is_number=True) for entry in "abcd")]
     table = Table("Grid", heads, [Line([Entry("fit"), *(Entry(f"{entry}.0") for entry in "1234")])], where=REPORT)
     lines = [squeeze(line) for line in print_block(table, 20).splitlines()]
@@ -68,7 +68,7 @@ def test_a_grid_is_cut_into_blocks_that_have_its_labels() -> None:
     assert "fit 1.0 2.0 3.0 4.0" in wide
 
 
-def test_every_column_is_in_one_part_however_narrow_and_texts_share_what_room_there_is() -> None:
+def test_every_column_is_in_one_part_however_narrow_and_texts_share_what_room_there_is():
     assert split_columns([10, 12, 12, 12, 12], [0], [1, 2, 3, 4], 40) == [[1, 2], [3, 4]]
     assert split_columns([10, 12, 12, 12, 12], [0], [1, 2, 3, 4], 10) == [[1], [2], [3], [4]]
     assert split_columns([10, 12, 12, 12, 12], [0], [1, 2, 3, 4], 68) == [[1, 2, 3, 4]]
@@ -79,7 +79,7 @@ def test_every_column_is_in_one_part_however_narrow_and_texts_share_what_room_th
     assert fit_widths([10, 40, 60], [10, 20, 20], 40) == [10, 20, 20]
 
 
-def test_neither_markup_nor_sequences_of_untrusted_scripts_are_obeyed() -> None:
+def test_neither_markup_nor_sequences_of_untrusted_scripts_are_obeyed():
     for width in (60, 200):
         text = print_sections(everything(cells(), text=HOSTILE), width)
         assert "\x1b" not in text
@@ -90,7 +90,7 @@ def test_neither_markup_nor_sequences_of_untrusted_scripts_are_obeyed() -> None:
         assert line.replace(" ", "").count("orso[bold]x[/bold][/nope]") == 3 or width == 60
 
 
-def test_a_path_in_a_narrow_column_is_not_torn() -> None:
+def test_a_path_in_a_narrow_column_is_not_torn():
     folder = "results/2026-11-25T03-31-40Z-37c6"
     why = "The run ended before the first counted launch."
     columns = [Column("why", lambda _: why, is_label=True), Column("what to do", lambda _: f"Continue: {folder}")]

@@ -12,7 +12,7 @@ def of_pilot(launches: list[Launch]) -> list[str]:
     return [f"{launch.group} {launch.cell.environment}" for launch in launches if launch.role is Role.PILOT]
 
 
-def test_it_launches_each_environment_once_and_each_scenario() -> None:
+def test_it_launches_each_environment_once_and_each_scenario():
     backstage = Backstage()
     planned = plan(rounds=1, groups=3)
     other = [replace(cell, scenario="other") for cell in planned.groups[2].cells]
@@ -25,13 +25,13 @@ def test_it_launches_each_environment_once_and_each_scenario() -> None:
     assert [launch.role for launch in launches[len(pilots) :]] == [Role.MEASURE] * 6
 
 
-def test_the_control_has_no_second_one() -> None:
+def test_the_control_has_no_second_one():
     planned = plan(rounds=1)
     planned = replace(planned, groups=[replace(group, control=group.cells[0]) for group in planned.groups])
     assert len(of_pilot(walk(Shelf(), Backstage(), planned))) == 2
 
 
-def test_cells_that_only_observe_are_all_launched_in_it_and_never_again() -> None:
+def test_cells_that_only_observe_are_all_launched_in_it_and_never_again():
     backstage = Backstage(lambda _, job: Outcome(Status.OK, observations={"traces": 3}))
     planned = plan(rounds=3, groups=2)
     launches = walk(Shelf(), backstage, planned)
@@ -39,7 +39,7 @@ def test_cells_that_only_observe_are_all_launched_in_it_and_never_again() -> Non
     assert walk(Shelf(), backstage, planned, launches) == launches
 
 
-def test_a_first_launch_looks_closer_and_finds_the_size_of_samples() -> None:
+def test_a_first_launch_looks_closer_and_finds_the_size_of_samples():
     backstage = Backstage()
     launches = walk(Shelf(), backstage, plan(rounds=2, groups=2))
     first: dict[object, bool] = {}
@@ -51,7 +51,7 @@ def test_a_first_launch_looks_closer_and_finds_the_size_of_samples() -> None:
         first[launch.cell] = False
 
 
-def test_a_pilot_beside_builds_does_not_say_how_many_calls_make_a_sample() -> None:
+def test_a_pilot_beside_builds_does_not_say_how_many_calls_make_a_sample():
     later = Outcome(Status.OK, samples=[Sample(1, 1)], calls_per_sample=7)
     beside = replace(later, calls_per_sample=3, resources={BESIDE_BUILDS: 1.0})
     backstage = Backstage(lambda count, _: beside if count <= 2 else later)

@@ -66,7 +66,7 @@ class BudgetBench:
 ALIKE = {"step 0": 1.0, "step 1": 1.0, "step 2": 1.0}
 
 
-def test_each_group_has_the_fewest_rounds_of_a_verdict_before_any_has_more() -> None:
+def test_each_group_has_the_fewest_rounds_of_a_verdict_before_any_has_more():
     bench = BudgetBench(plan(1000.0), ALIKE, {"step 0": 4, "step 1": 2, "step 2": 20})
     assert bench.run() == {"step 0": 4, "step 1": 2, "step 2": 30}
     # a look after round 2 ends the second; the others go to three, and then to their next look
@@ -75,21 +75,21 @@ def test_each_group_has_the_fewest_rounds_of_a_verdict_before_any_has_more() -> 
     assert bench.errands == [*firsts, *looks]
 
 
-def test_the_end_of_a_budget_leaves_whole_groups_and_the_rest_unbegun() -> None:
+def test_the_end_of_a_budget_leaves_whole_groups_and_the_rest_unbegun():
     # a round of a group takes 2 s; the guess of 4 s a launch is corrected by the first group
     bench = BudgetBench(plan(14.0), ALIKE, dict.fromkeys(ALIKE, 4))
     assert bench.run() == {"step 0": 4, "step 1": 3, "step 2": 0}
     assert sum(ledger.seconds() for ledger in bench.spending.ledgers.values()) <= 14.0
 
 
-def test_a_group_that_is_much_dearer_than_its_share_waits_for_the_others() -> None:
+def test_a_group_that_is_much_dearer_than_its_share_waits_for_the_others():
     bench = BudgetBench(plan(66.0), {**ALIKE, "step 0": 9.0}, dict.fromkeys(ALIKE, 3))
     assert bench.run() == dict.fromkeys(ALIKE, 3)
     others = [("step 1", 2), ("step 1", 3), ("step 2", 2), ("step 2", 3)]
     assert bench.errands == [("step 0", 2), *others, ("step 0", 3)]
 
 
-def test_what_is_left_goes_to_the_group_whose_next_look_is_the_soonest() -> None:
+def test_what_is_left_goes_to_the_group_whose_next_look_is_the_soonest():
     seconds = {"step 0": 1.0, "step 1": 4.0, "step 2": 1.0}
     bench = BudgetBench(plan(1000.0), seconds, {"step 0": 30, "step 1": 8, "step 2": 16})
     bench.run()
@@ -97,14 +97,14 @@ def test_what_is_left_goes_to_the_group_whose_next_look_is_the_soonest() -> None
     assert bench.errands[-4:] == [("step 0", 16), ("step 2", 16), ("step 0", 30), ("step 1", 8)]
 
 
-def test_a_group_goes_on_if_the_budget_holds_half_as_many_rounds_again() -> None:
+def test_a_group_goes_on_if_the_budget_holds_half_as_many_rounds_again():
     # a round takes 2 s. With five rounds, the intervals would be wider than at the look after four
     for budget, rounds in {8.0: 4, 10.0: 4, 12.0: 6, 15.0: 7, 16.0: 8}.items():
         bench = BudgetBench(plan(budget, groups=1), {"step 0": 1.0}, {"step 0": 8})
         assert bench.run() == {"step 0": rounds}
 
 
-def test_a_budget_that_holds_one_claim_leaves_a_whole_one() -> None:
+def test_a_budget_that_holds_one_claim_leaves_a_whole_one():
     # a round takes 32 s, and both are known after two: it does not end with one round of each
     for budget, rounds in {100.0: [2, 0], 140.0: [2, 2], 60.0: [0, 0]}.items():
         bench = BudgetBench(plan(budget, groups=2), {"step 0": 16.0, "step 1": 16.0}, {"step 0": 2, "step 1": 2})
@@ -116,9 +116,7 @@ SECONDS, NEEDS = st.sampled_from([0.5, 1.0, 2.3, 9.0]), st.sampled_from([2, 3, 4
 
 @pytest.mark.slow
 @given(st.floats(5.0, 500.0), st.lists(st.tuples(SECONDS, NEEDS), min_size=1, max_size=4))
-def test_a_budget_is_kept_and_what_is_left_of_it_is_too_short_for_what_is_open(
-    budget: float, groups: list[tuple[float, int]]
-) -> None:
+def test_a_budget_is_kept_and_what_is_left_of_it_is_too_short_for_what_is_open(budget, groups):
     names = [f"step {number}" for number in range(len(groups))]
     seconds = {name: length for name, (length, _) in zip(names, groups, strict=True)}
     bench = BudgetBench(
@@ -134,7 +132,7 @@ def test_a_budget_is_kept_and_what_is_left_of_it_is_too_short_for_what_is_open(
             assert count == 30 or budget - spent < max(1, math.ceil(count / 2)) * 2 * seconds[name]
 
 
-def test_after_the_first_group_the_run_tells_what_the_first_rounds_of_all_groups_take() -> None:
+def test_after_the_first_group_the_run_tells_what_the_first_rounds_of_all_groups_take():
     # three groups of two cells with three rounds each: 18 launches of 2 s
     for budget, needed in {1000.0: None, 30.0: 36.0}.items():
         planned, silent = plan(budget), Silent()
@@ -154,7 +152,7 @@ def narrow_after_three(launches: Sequence[Launch]) -> dict[str, float]:
     return {name: KNOWN if rounds > 2 else math.inf}
 
 
-def test_a_run_of_claims_with_a_budget_measures_one_group_after_the_other() -> None:
+def test_a_run_of_claims_with_a_budget_measures_one_group_after_the_other():
     planned, silent = plan(1000.0), Silent()
     launches = staged(Shelf(), Backstage(), planned, silent, widths=narrow_after_three).run([])
     assert [(launch.group, launch.round) for launch in launches] == [
@@ -165,7 +163,7 @@ def test_a_run_of_claims_with_a_budget_measures_one_group_after_the_other() -> N
     assert set(stops.values()) == {Stop(StopReason.PRECISION, 3)}
 
 
-def test_a_group_that_the_budget_did_not_reach_says_so() -> None:
+def test_a_group_that_the_budget_did_not_reach_says_so():
     planned = plan(1000.0, groups=2)
     first = [
         runs.launch(group="step 0", cell=cell, round=number, role=Role.MEASURE)
@@ -176,7 +174,7 @@ def test_a_group_that_the_budget_did_not_reach_says_so() -> None:
     assert stops == {"step 0": Stop(StopReason.PRECISION, 3), "step 1": Stop(StopReason.BUDGET, 0)}
 
 
-def test_an_interrupted_run_goes_on_where_it_was() -> None:
+def test_an_interrupted_run_goes_on_where_it_was():
     planned = plan(1000.0)
     for killed_at in (1, 2, 7, 11):
         shelf = Shelf()
@@ -190,14 +188,14 @@ def test_an_interrupted_run_goes_on_where_it_was() -> None:
         assert sum(launch.status is Status.OK for launch in after) <= 3 * 3 * 2 + 1
 
 
-def test_no_round_begins_that_the_budget_does_not_hold() -> None:
+def test_no_round_begins_that_the_budget_does_not_hold():
     # a round takes 4 s
     for budget, rounds in {9.0: 2, 11.9: 2, 13.0: 3}.items():
         launches = walked(Shelf(), plan(budget, groups=1), Backstage(cost=lambda _: 2.0))
         assert max(launch.round for launch in launches) == rounds
 
 
-def test_a_cell_that_fails_ends_and_the_other_groups_go_on() -> None:
+def test_a_cell_that_fails_ends_and_the_other_groups_go_on():
     def answer(_: int, job: Job) -> Outcome:
         return Outcome(Status.FAILED if job.cell.axes == {"mode": "0"} else Status.OK, samples=[Sample(1.0, 1)])
 

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.rounds import select_counted
 from harness.model.environment import Requirement
@@ -27,7 +26,7 @@ def stored(folder: RunFolder) -> list[bytes]:
     return [dump(launch) for launch in folder.read_launches()]
 
 
-def test_every_round_launches_every_cell_once_and_stores_each(folder: RunFolder) -> None:
+def test_every_round_launches_every_cell_once_and_stores_each(folder):
     launches = walk(folder, Backstage(), plan(rounds=3, groups=2))
     assert len(launches) == 4 * 4
     assert stored(folder) == [dump(launch) for launch in launches]
@@ -39,7 +38,7 @@ def test_every_round_launches_every_cell_once_and_stores_each(folder: RunFolder)
 BROKEN = [status for status in Status if status not in {Status.OK, Status.INTERRUPTED}]
 
 
-def test_a_cell_whose_pilot_gives_no_number_is_not_launched_again_and_the_others_run_on() -> None:
+def test_a_cell_whose_pilot_gives_no_number_is_not_launched_again_and_the_others_run_on():
     for status in BROKEN:
         answer = Outcome(status), Outcome(Status.OK, samples=[Sample(1, 1)])
         stage = Backstage(lambda _, job, answer=answer: answer[job.cell.environment == "old"])
@@ -48,7 +47,7 @@ def test_a_cell_whose_pilot_gives_no_number_is_not_launched_again_and_the_others
         assert len([launch for launch in launches if launch.cell.environment == "old"]) == 4
 
 
-def test_a_launch_that_breaks_says_what_to_do(snapshot: SnapshotAssertion) -> None:
+def test_a_launch_that_breaks_says_what_to_do(snapshot):
     outcomes = {status.value: Outcome(status) for status in [Status.OK, *BROKEN]}
     outcomes["missing module"] = Outcome(Status.FAILED, error="ModuleNotFoundError: No module named 'some.module'")
     outcomes["missing module in time"] = Outcome(Status.TIMEOUT, error="No module named 'some.module'")
@@ -60,7 +59,7 @@ def test_a_launch_that_breaks_says_what_to_do(snapshot: SnapshotAssertion) -> No
     assert advice == snapshot
 
 
-def test_a_cell_that_only_observes_is_launched_once_and_the_others_run_on() -> None:
+def test_a_cell_that_only_observes_is_launched_once_and_the_others_run_on():
     shelf = Shelf()
 
     def answer(_: int, job: Job) -> Outcome:
@@ -75,7 +74,7 @@ def test_a_cell_that_only_observes_is_launched_once_and_the_others_run_on() -> N
     assert len(walk(shelf, Backstage(answer), plan(rounds=3), shelf.read_launches())) == len(launches)
 
 
-def test_a_cell_that_times_no_step_is_launched_in_the_rounds_where_a_phase_of_it_is_compared() -> None:
+def test_a_cell_that_times_no_step_is_launched_in_the_rounds_where_a_phase_of_it_is_compared():
     shelf = Shelf()
 
     def answer(_: int, job: Job) -> Outcome:
@@ -91,7 +90,7 @@ def test_a_cell_that_times_no_step_is_launched_in_the_rounds_where_a_phase_of_it
     assert len(walk(shelf, Backstage(answer), compared, shelf.read_launches())) == len(launches)
 
 
-def test_one_failure_in_a_round_is_forjob_and_two_in_a_row_are_not() -> None:
+def test_one_failure_in_a_round_is_forjob_and_two_in_a_row_are_not():
     def answer(_: int, job: Job) -> Outcome:
         pilot = job.sampling == LONG
         return Outcome(Status.OK if pilot or job.cell.environment == "old" else Status.FAILED)
@@ -100,7 +99,7 @@ def test_one_failure_in_a_round_is_forjob_and_two_in_a_row_are_not() -> None:
     assert len([launch for launch in launches if launch.cell.environment == "new"]) == 1 + 2
 
 
-def test_a_resumed_run_does_the_interrupted_round_again_whole_and_the_rest_once() -> None:
+def test_a_resumed_run_does_the_interrupted_round_again_whole_and_the_rest_once():
     planned = plan(rounds=2, groups=2)
     for killed_at in range(1, 13):
         shelf = Shelf()
@@ -119,7 +118,7 @@ def test_a_resumed_run_does_the_interrupted_round_again_whole_and_the_rest_once(
         assert walk(shelf, Backstage(), planned, after) == after
 
 
-def test_stderr_of_a_launch_that_went_well_is_not_kept() -> None:
+def test_stderr_of_a_launch_that_went_well_is_not_kept():
     def answer(_: int, job: Job) -> Outcome:
         return Outcome(Status.OK if job.cell.environment == "old" else Status.FAILED, stderr="warnings")
 
@@ -127,7 +126,7 @@ def test_stderr_of_a_launch_that_went_well_is_not_kept() -> None:
     assert texts == {Status.OK: "", Status.FAILED: "warnings"}
 
 
-def test_artifacts_are_kept_under_names_of_ours(folder: RunFolder) -> None:
+def test_artifacts_are_kept_under_names_of_ours(folder):
     def answer(_: int, job: Job) -> Outcome:
         return Outcome(Status.OK, artifacts={"profile": job.cell.environment.encode()})
 
@@ -141,7 +140,7 @@ def with_control(planned: Plan) -> Plan:
     return replace(planned, groups=[replace(group, control=group.cells[0]) for group in planned.groups])
 
 
-def test_the_control_is_launched_twice_in_every_round_and_in_a_pilot_that_sets_lengths() -> None:
+def test_the_control_is_launched_twice_in_every_round_and_in_a_pilot_that_sets_lengths():
     planned = with_control(plan(rounds=2, groups=2))
     launches = walk(Shelf(), Backstage(), planned)
     for group in planned.groups:
@@ -156,7 +155,7 @@ def test_the_control_is_launched_twice_in_every_round_and_in_a_pilot_that_sets_l
             assert [cell for cell, _ in launched].count(group.cells[0]) == 2
 
 
-def test_a_control_that_only_observes_says_so_once() -> None:
+def test_a_control_that_only_observes_says_so_once():
     planned = with_control(plan(rounds=2, groups=2))
     silent = Silent()
     backstage = Backstage(lambda _, job: Outcome(Status.OK, observations={"traces": 3}))
@@ -180,7 +179,7 @@ def attempts(launches: Sequence[Launch], rounds: int) -> dict[int, int]:
     return {number: 1 + max(x.attempt for x in launches if x.round == number) for number in range(rounds + 1)}
 
 
-def test_a_disturbed_round_is_repeated_whole_and_at_most_one_in_five_is() -> None:
+def test_a_disturbed_round_is_repeated_whole_and_at_most_one_in_five_is():
     bad = {1, 2, 6, 7, 11}
     folder_rounds = iter([0, 1, 1, *range(2, 7), 6, *range(7, 12), 11])
     of_launch = [number for number in folder_rounds for _ in range(2)]
@@ -198,19 +197,19 @@ def always_disturbed(_: int, __: Job) -> Outcome:
     return Outcome(Status.OK, samples=[Sample(1.0, 100)], resources=DISTURBED)
 
 
-def test_where_most_rounds_are_disturbed_none_is_repeated_after_the_first() -> None:
+def test_where_most_rounds_are_disturbed_none_is_repeated_after_the_first():
     launches = walk(Shelf(), Backstage(always_disturbed), plan(rounds=11))
     assert attempts(launches, 11) == {0: 1, 1: 2, **dict.fromkeys(range(2, 12), 1)}
 
 
-def test_a_repetition_takes_no_round_from_the_budget() -> None:
+def test_a_repetition_takes_no_round_from_the_budget():
     # a pilot and nine rounds of two launches take 40 s
     backstage = Backstage(always_disturbed, cost=lambda _: 2.0)
     launches = walk(Shelf(), backstage, replace(plan(rounds=9), budget_seconds=40.0))
     assert attempts(launches, 9) == dict.fromkeys(range(10), 1)
 
 
-def test_groups_come_in_another_order_in_each_round_and_in_the_same_one_when_resumed() -> None:
+def test_groups_come_in_another_order_in_each_round_and_in_the_same_one_when_resumed():
     planned = plan(rounds=12, groups=3)
     launches = walk(Shelf(), Backstage(), planned)
 
@@ -224,7 +223,7 @@ def test_groups_come_in_another_order_in_each_round_and_in_the_same_one_when_res
     assert orders(walk(Shelf(), Backstage(), planned, early)) == [pilot, *rounds]
 
 
-def test_the_pilot_sets_how_long_all_launches_of_a_group_measure() -> None:
+def test_the_pilot_sets_how_long_all_launches_of_a_group_measure():
     backstage = Backstage(
         lambda _, job: Outcome(Status.OK, phases={"warm up": 0.3}, samples=[Sample(0.05, 5)] * 30, calls_per_sample=5)
     )
@@ -236,7 +235,7 @@ def test_the_pilot_sets_how_long_all_launches_of_a_group_measure() -> None:
     assert samplings == {(0.3, 0.25, 5)}
 
 
-def test_a_group_that_is_precise_enough_gets_no_more_rounds_and_the_others_do() -> None:
+def test_a_group_that_is_precise_enough_gets_no_more_rounds_and_the_others_do():
     planned = replace(plan(rounds=12, groups=2), precision=0.02)
     narrow, wide = (group.name for group in planned.groups)
 
@@ -267,7 +266,7 @@ class Outside:
         return {"gpu_samples": reported["steady_started"] + 1}
 
 
-def test_what_was_seen_from_outside_stands_with_what_the_worker_told() -> None:
+def test_what_was_seen_from_outside_stands_with_what_the_worker_told():
     watch = Outside()
 
     def answer(_: int, job: Job) -> Outcome:
@@ -282,7 +281,7 @@ def test_what_was_seen_from_outside_stands_with_what_the_worker_told() -> None:
     assert watch.around == ["begun", "ended"] * (len(launches) + 1)
 
 
-def test_a_run_without_pilots_begins_with_its_first_round_and_gives_up_what_breaks_in_it() -> None:
+def test_a_run_without_pilots_begins_with_its_first_round_and_gives_up_what_breaks_in_it():
     planned = replace(runs.plan(3, 1), sampling=Sampling(warmup_seconds=0.1, measure_seconds=0.1), piloted=False)
     broken = planned.cells[1]
 
@@ -297,7 +296,7 @@ def test_a_run_without_pilots_begins_with_its_first_round_and_gives_up_what_brea
     assert [launch.round for launch in launches if launch.cell == broken] == [1]
 
 
-def test_a_launch_is_in_the_runs_folder_before_what_it_left_is_removed(folder: RunFolder) -> None:
+def test_a_launch_is_in_the_runs_folder_before_what_it_left_is_removed(folder):
     counts: list[int] = []
 
     class Slow(Backstage):

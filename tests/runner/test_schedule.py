@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from syrupy.assertion import SnapshotAssertion
 
 from harness.model.launch import CPU_QUOTA, Job, Launch, Outcome, Role, Sample, Status
 from harness.model.run import Group, Plan, Stop, StopReason
@@ -116,7 +115,7 @@ class Ended:
         return list(dict.fromkeys((launch.group[-1], launch.round) for launch in self.launches if launch.round))
 
 
-def test_how_a_budget_is_spent_on_each_machine(snapshot: SnapshotAssertion) -> None:
+def test_how_a_budget_is_spent_on_each_machine(snapshot):
     """Rounds of each group, seconds, and what was expected after the pilots and after the first round."""
     runs_by_machine: dict[str, dict[str, str]] = {}
     for machine, dear in (("fast", ALIKE), ("slow", ONE_DEAR), ("very slow", ALIKE)):
@@ -138,9 +137,7 @@ GIVEN_MACHINES = st.builds(
 
 @given(GIVEN_MACHINES, st.floats(60.0, 300.0))
 @settings(max_examples=12)
-def test_a_suite_has_the_rounds_of_a_verdict_on_every_machine_in_the_time_that_was_announced(
-    machine: ScheduledMachine, budget: float
-) -> None:
+def test_a_suite_has_the_rounds_of_a_verdict_on_every_machine_in_the_time_that_was_announced(machine, budget):
     finished = machine.run(plan(budget, is_wish=True))
     assert min(finished.rounds) >= 3
     first, second, *_ = finished.listener.estimates
@@ -151,7 +148,7 @@ def test_a_suite_has_the_rounds_of_a_verdict_on_every_machine_in_the_time_that_w
         assert finished.seconds == pytest.approx(first.seconds, rel=0.2)
 
 
-def test_a_suites_budget_is_for_whole_cpus_and_a_typed_one_for_what_a_quota_leaves_of_them() -> None:
+def test_a_suites_budget_is_for_whole_cpus_and_a_typed_one_for_what_a_quota_leaves_of_them():
     entire, half = ScheduledMachine(1.0), ScheduledMachine(1.0, quota=0.5)
     finished = entire.run(plan(170.0, is_wish=True))
     assert 3 < min(finished.rounds) < finished.plan.rounds
@@ -159,7 +156,7 @@ def test_a_suites_budget_is_for_whole_cpus_and_a_typed_one_for_what_a_quota_leav
     assert min(half.run(plan(170.0, is_wish=False)).rounds) < min(finished.rounds)
 
 
-def test_with_a_precision_the_time_until_the_first_look_at_verdicts_is_announced() -> None:
+def test_with_a_precision_the_time_until_the_first_look_at_verdicts_is_announced():
     machine, silent = ScheduledMachine(MACHINES["slow"]), Silent()
     planned, backstage = replace(plan(None, is_wish=False, rounds=100), precision=0.02), machine.backstage()
 
@@ -172,7 +169,7 @@ def test_with_a_precision_the_time_until_the_first_look_at_verdicts_is_announced
         assert (estimate.rounds, estimate.seconds) == (3, pytest.approx(backstage.clock.now, rel=0.2))
 
 
-def test_a_budget_that_ended_long_ago_is_no_error() -> None:
+def test_a_budget_that_ended_long_ago_is_no_error():
     planned = replace(plan(10.0, is_wish=False), rounds=1)
     for status in (Status.OK, Status.FAILED):
         backstage = Backstage(lambda _, job, status=status: Outcome(status), cost=ScheduledMachine(20.0).cost)
@@ -180,7 +177,7 @@ def test_a_budget_that_ended_long_ago_is_no_error() -> None:
         limit_to_budget(planned, launches, PAIRS)
 
 
-def test_a_wish_that_does_not_hold_them_is_exceeded_and_groups_are_finished_one_at_a_time() -> None:
+def test_a_wish_that_does_not_hold_them_is_exceeded_and_groups_are_finished_one_at_a_time():
     finished = ScheduledMachine(MACHINES["slow"], ONE_DEAR).run(plan(120.0, is_wish=True))
     # the first round tells what a round of each costs; the first group has the control, so the third is the cheapest
     assert finished.order[3:] == [("2", 2), ("2", 3), ("0", 2), ("0", 3), ("1", 2), ("1", 3)]
@@ -189,9 +186,7 @@ def test_a_wish_that_does_not_hold_them_is_exceeded_and_groups_are_finished_one_
 
 @given(GIVEN_MACHINES, st.floats(20.0, 700.0))
 @settings(max_examples=12)
-def test_a_budget_that_was_passed_is_kept_or_the_one_that_is_needed_is_told(
-    machine: ScheduledMachine, budget: float
-) -> None:
+def test_a_budget_that_was_passed_is_kept_or_the_one_that_is_needed_is_told(machine, budget):
     finished = machine.run(plan(budget, is_wish=False))
     first, *_ = finished.listener.estimates
     if finished.seconds > 1.1 * budget:  # one round of one pair, since a run without a result is worth nothing
@@ -203,7 +198,7 @@ def test_a_budget_that_was_passed_is_kept_or_the_one_that_is_needed_is_told(
     assert max(finished.rounds) >= 1
 
 
-def test_the_budget_that_is_needed_is_enough() -> None:
+def test_the_budget_that_is_needed_is_enough():
     machine = ScheduledMachine(MACHINES["slow"])
     short = machine.run(plan(60.0, is_wish=False))
     needed = short.listener.estimates[0].needed
@@ -211,7 +206,7 @@ def test_the_budget_that_is_needed_is_enough() -> None:
     assert min(machine.run(plan(needed, is_wish=False)).rounds) == 3
 
 
-def test_of_a_group_that_the_budget_does_not_hold_the_first_comparisons_are_measured() -> None:
+def test_of_a_group_that_the_budget_does_not_hold_the_first_comparisons_are_measured():
     # three rounds of the first group's five launches are 58 s, and of two launches 23 s
     finished = ScheduledMachine(MACHINES["slow"]).run(plan(90.0, is_wish=False))
     first, second, _ = finished.plan.groups
@@ -223,7 +218,7 @@ def test_of_a_group_that_the_budget_does_not_hold_the_first_comparisons_are_meas
     assert stops == {first.name: Stop(StopReason.BUDGET, 3), second.name: Stop(StopReason.BUDGET, 3)}
 
 
-def test_a_budget_that_was_passed_is_spent_in_the_order_of_the_header_whatever_groups_cost() -> None:
+def test_a_budget_that_was_passed_is_spent_in_the_order_of_the_header_whatever_groups_cost():
     # a launch of the first group is 9.2 s, and of the others 2.3 s
     slow, very_slow = (
         ScheduledMachine(MACHINES["slow"], {"0": 4.0}),
@@ -243,7 +238,7 @@ def test_a_budget_that_was_passed_is_spent_in_the_order_of_the_header_whatever_g
         assert machine is very_slow or finished.seconds <= 1.1 * budget
 
 
-def test_an_interrupted_run_goes_on_as_if_it_had_not_been() -> None:
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been():
     machine = ScheduledMachine(MACHINES["slow"], ONE_DEAR)
     for is_wish in (True, False):
         planned = plan(300.0, is_wish=is_wish)
@@ -258,13 +253,13 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been() -> None:
             assert Ended(planned, after, Silent(), 0.0).rounds == uninterrupted.rounds
 
 
-def test_without_a_budget_round_r_of_every_group_comes_before_the_next_of_any() -> None:
+def test_without_a_budget_round_r_of_every_group_comes_before_the_next_of_any():
     finished = ScheduledMachine(MACHINES["very slow"], ONE_DEAR).run(plan(None, is_wish=False, rounds=4))
     assert [number for _, number in finished.order] == [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]
     assert finished.listener.estimates[-1].rounds == 4
 
 
-def test_a_launch_without_a_warm_up_takes_as_long_as_its_pilot() -> None:
+def test_a_launch_without_a_warm_up_takes_as_long_as_its_pilot():
     """A plain script runs once per launch, however long it takes."""
     planned = plan(None, is_wish=False, groups=1)
     (group,) = planned.groups

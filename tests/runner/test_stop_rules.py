@@ -28,7 +28,7 @@ def rounds(planned: Plan, count: int, **changes: Any) -> RoundLog:
     )
 
 
-def test_the_reason_is_stored_with_the_rounds() -> None:
+def test_the_reason_is_stored_with_the_rounds():
     for reason, changes, width, count in [
         (StopReason.ROUNDS, {}, 1.0, 5),
         (StopReason.PRECISION, {"precision": 0.02, "rounds": 100}, 0.01, 9),
@@ -43,7 +43,7 @@ def test_the_reason_is_stored_with_the_rounds() -> None:
         assert stops == {"step 0": Stop(reason, count)}
 
 
-def test_a_group_whose_cells_all_failed_or_only_observe_ends_after_its_pilot() -> None:
+def test_a_group_whose_cells_all_failed_or_only_observe_ends_after_its_pilot():
     planned = plan()
     for reason, changes in {
         StopReason.NO_NUMBERS: {"status": Status.FAILED},
@@ -54,19 +54,19 @@ def test_a_group_whose_cells_all_failed_or_only_observe_ends_after_its_pilot() -
         assert open_groups(planned, ledger, 1, lambda _: {}) == frozenset()
 
 
-def test_a_precision_of_two_percent_is_a_ratio_known_to_two_percent() -> None:
+def test_a_precision_of_two_percent_is_a_ratio_known_to_two_percent():
     planned = replace(plan(rounds=100), precision=0.02)
     for width, is_open in {0.0198: False, math.log1p(0.02): False, math.log(1.021): True}.items():
         assert bool(open_groups(planned, rounds(planned, 9), 10, lambda _, width=width: {"step 0": width})) is is_open
 
 
-def test_a_group_of_claims_ends_when_it_tells_what_it_can_unless_a_precision_is_asked() -> None:
+def test_a_group_of_claims_ends_when_it_tells_what_it_can_unless_a_precision_is_asked():
     for precision, width, is_open in [(None, 1.0, False), (None, 1.01, True), (0.02, 1.0, True)]:
         planned = replace(plan(rounds=100), claims=["T#1"], precision=precision)
         assert bool(open_groups(planned, rounds(planned, 3), 4, lambda _, width=width: {"step 0": width})) is is_open
 
 
-def test_a_group_that_ended_stays_so_though_what_others_measure_widens_its_intervals() -> None:
+def test_a_group_that_ended_stays_so_though_what_others_measure_widens_its_intervals():
     planned = replace(plan(rounds=100, groups=2), precision=0.02)
     finished, going = planned.groups
     launches_of_both = [*rounds(planned, 7).launches, *rounds(replace(planned, groups=[going]), 9).launches]
@@ -81,7 +81,7 @@ def test_a_group_that_ended_stays_so_though_what_others_measure_widens_its_inter
     assert find_stops(planned, ledger, widths, interrupted=False)[finished.name] == Stop(StopReason.PRECISION, 7)
 
 
-def test_a_group_that_the_budget_ended_goes_on_where_others_are_ahead() -> None:
+def test_a_group_that_the_budget_ended_goes_on_where_others_are_ahead():
     planned = replace(plan(rounds=100, groups=2), precision=0.02)
     behind, ahead = planned.groups
     launches = [*rounds(planned, 7).launches, *rounds(replace(planned, groups=[ahead]), 9).launches]
@@ -89,7 +89,7 @@ def test_a_group_that_the_budget_ended_goes_on_where_others_are_ahead() -> None:
     assert open_groups(planned, RoundLog(planned, launches), 8, lambda _: wide) == {behind.name, ahead.name}
 
 
-def test_widths_after_a_round_are_asked_for_once() -> None:
+def test_widths_after_a_round_are_asked_for_once():
     planned = replace(plan(rounds=100), precision=0.02)
     ledger, counts = rounds(planned, 7), []
 
@@ -102,7 +102,7 @@ def test_widths_after_a_round_are_asked_for_once() -> None:
     assert len(counts) == 1
 
 
-def test_a_group_is_expected_to_end_when_its_interval_is_narrow() -> None:
+def test_a_group_is_expected_to_end_when_its_interval_is_narrow():
     planned = replace(plan(rounds=100), precision=math.expm1(0.02))
     (group,) = planned.groups
     for count, width, needed in [

@@ -42,7 +42,7 @@ def of_round(launches: list[Launch], number: int) -> list[Launch]:
     return [launch for launch in launches if launch.round == number]
 
 
-def test_all_launches_of_a_round_begin_then_take_turns_then_measure_alone() -> None:
+def test_all_launches_of_a_round_begin_then_take_turns_then_measure_alone():
     stage = Backstage()
     walk(Shelf(), stage, plan(rounds=1))
     # the pilots come first, each by itself
@@ -62,7 +62,7 @@ def beside(walk_: RunExecutor, *starts: int) -> RunExecutor:
     )
 
 
-def test_launches_start_at_the_same_time_and_are_moved_before_they_warm_up() -> None:
+def test_launches_start_at_the_same_time_and_are_moved_before_they_warm_up():
     stage = Backstage(cost=lambda _: 2.0, turn=0.05)
     launches = beside(staged(Shelf(), stage, replace(plan(rounds=1), piloted=False)), 3, 2).run([])
     assert [launch.seconds for launch in launches] == pytest.approx([stage.clock.now / 3] * 3)
@@ -81,7 +81,7 @@ def in_two_environments() -> Plan:
     return replace(planned, groups=[replace(group, cells=cells, control=cells[0])])
 
 
-def test_the_first_pilots_of_environments_start_at_the_same_time_and_measure_one_after_the_other() -> None:
+def test_the_first_pilots_of_environments_start_at_the_same_time_and_measure_one_after_the_other():
     stage = Backstage()
     launches = of_round(beside(staged(Shelf(), stage, in_two_environments()), 3, 2).run([]), 0)
     assert sorted(launch.cell.environment for launch in launches) == ["new", "old"]
@@ -92,7 +92,7 @@ def test_the_first_pilots_of_environments_start_at_the_same_time_and_measure_one
     assert all(launch.block == 0 for launch in launches)
 
 
-def test_a_second_pilot_of_an_environment_starts_alone() -> None:
+def test_a_second_pilot_of_an_environment_starts_alone():
     stage = Backstage()
     planned = replace(in_two_environments(), rounds=0, sampling=Sampling())
     launches = beside(staged(Shelf(), stage, planned), 3, 2).run([])
@@ -100,7 +100,7 @@ def test_a_second_pilot_of_an_environment_starts_alone() -> None:
     assert [job.waits for job in stage.jobs] == [True, True, False, False]
 
 
-def test_pilots_start_one_after_the_other_with_one_cpu_or_memory_for_one() -> None:
+def test_pilots_start_one_after_the_other_with_one_cpu_or_memory_for_one():
     for starts, memory in [((3,), math.inf), ((3, 2), 1.5 * 2.0**30)]:
         stage = Backstage()
         walk_ = beside(staged(Shelf(), stage, in_two_environments()), *starts)
@@ -108,7 +108,7 @@ def test_pilots_start_one_after_the_other_with_one_cpu_or_memory_for_one() -> No
         assert not any(job.waits for job in stage.jobs[:2])
 
 
-def test_launches_start_one_after_the_other_where_a_phase_is_compared_or_there_is_no_other_cpu() -> None:
+def test_launches_start_one_after_the_other_where_a_phase_is_compared_or_there_is_no_other_cpu():
     planned = plan(rounds=1)
     compared = replace(planned, groups=[replace(planned.groups[0], of=["import"])])
     for entry, starts in ((planned, (3,)), (planned, ()), (compared, (3, 2, 1))):
@@ -120,14 +120,14 @@ def test_launches_start_one_after_the_other_where_a_phase_is_compared_or_there_i
         assert not any(BESIDE_STARTS in launch.resources for launch in launches)
 
 
-def test_a_launch_that_breaks_off_while_others_start_loses_only_itself() -> None:
+def test_a_launch_that_breaks_off_while_others_start_loses_only_itself():
     stage = Backstage(breaking(Status.FAILED, 0))
     launches = of_round(beside(staged(Shelf(), stage, replace(plan(rounds=1), piloted=False)), 3, 2, 1).run([]), 1)
     assert Counter(launch.status for launch in launches) == {Status.FAILED: 1, Status.OK: 2}
     assert Counter(word for _, word in stage.words)["measure"] == 2
 
 
-def test_one_launch_may_fix_its_calls_and_is_measured_alone_while_the_others_take_turns() -> None:
+def test_one_launch_may_fix_its_calls_and_is_measured_alone_while_the_others_take_turns():
     planned = plan(rounds=1)
     fixed = planned.groups[0].cells[1]
 
@@ -143,7 +143,7 @@ def test_one_launch_may_fix_its_calls_and_is_measured_alone_while_the_others_tak
     assert all(word != "" and not word.startswith("start") for _, word in stage.words[at:])
 
 
-def test_each_sample_has_its_place_in_its_turn() -> None:
+def test_each_sample_has_its_place_in_its_turn():
     launches = of_round(walk(Shelf(), Backstage(), plan(rounds=1, turns=6)), 1)
     assert [len(launch.samples) for launch in launches] == [6] * 3
     for places in zip(*(launch.places for launch in launches), strict=True):
@@ -151,7 +151,7 @@ def test_each_sample_has_its_place_in_its_turn() -> None:
     assert Counter(launches[0].places) == {0: 2, 1: 2, 2: 2}
 
 
-def test_a_group_of_one_cell_has_nobody_to_take_turns_with() -> None:
+def test_a_group_of_one_cell_has_nobody_to_take_turns_with():
     stage, planned = Backstage(), plan(rounds=1)
     single = replace(planned.groups[0], cells=planned.groups[0].cells[:1], control=None)
     launches = walk(Shelf(), stage, replace(planned, groups=[single]))
@@ -170,7 +170,7 @@ def breaking(status: Status, at: int) -> Callable[[int, Job], Outcome]:
     return answer
 
 
-def test_a_launch_that_breaks_off_loses_only_itself() -> None:
+def test_a_launch_that_breaks_off_loses_only_itself():
     for status in (Status.FAILED, Status.TIMEOUT, Status.OOM):
         launches = of_round(walk(Shelf(), Backstage(breaking(status, 0)), plan(rounds=1)), 1)
         assert Counter(launch.status for launch in launches) == {status: 1, Status.OK: 2}
@@ -178,7 +178,7 @@ def test_a_launch_that_breaks_off_loses_only_itself() -> None:
         assert {place for launch in launches for place in launch.places} == {0, 1}
 
 
-def test_an_interrupted_round_is_done_again_whole_and_no_finished_one_is_lost() -> None:
+def test_an_interrupted_round_is_done_again_whole_and_no_finished_one_is_lost():
     planned = plan(rounds=2)
     (group,) = planned.groups
     for killed_at in range(1, 8):
@@ -195,7 +195,7 @@ def test_an_interrupted_round_is_done_again_whole_and_no_finished_one_is_lost() 
             assert Counter(launch.status for launch in last) == {Status.OK: 3}
 
 
-def test_turns_of_slow_calls_end_after_twice_the_planned_time_but_not_before_the_third() -> None:
+def test_turns_of_slow_calls_end_after_twice_the_planned_time_but_not_before_the_third():
     for seconds, turns in {0.05: TURNS, 0.21: 4, 0.3: 3, 3.0: 3}.items():
         launches = of_round(walk(Shelf(), Backstage(turn=seconds), plan(rounds=1)), 1)
         assert [len(launch.places) for launch in launches] == [turns] * 3
@@ -205,7 +205,7 @@ def held(count: int, _: Job) -> Outcome:
     return Outcome(Status.OK, samples=[Sample(1.0, 100)], resources={"max_rss_bytes": 1e9})
 
 
-def test_a_group_that_memory_does_not_hold_is_split_in_blocks_with_the_reference_in_each() -> None:
+def test_a_group_that_memory_does_not_hold_is_split_in_blocks_with_the_reference_in_each():
     planned = plan(rounds=1)
     (group,) = planned.groups
     more = [replace(group.cells[1], axes={"mode": str(number)}) for number in range(5)]
@@ -222,7 +222,7 @@ def test_a_group_that_memory_does_not_hold_is_split_in_blocks_with_the_reference
     assert walk(Shelf(), Backstage(held), planned, finished) == finished
 
 
-def test_a_disturbed_round_is_repeated_unless_its_launches_took_turns() -> None:
+def test_a_disturbed_round_is_repeated_unless_its_launches_took_turns():
     busy = {"steady_seconds": 1.0, "steady_cpu_seconds": 0.5, "steady_own_cpus": 1.0}
     busy |= {"steady_own_cpus_busy_seconds": 1.0}
     for steps, pieces, attempts in [(100, {"steady_pieces": 8.0}, {0}), (1, {}, {0, 1})]:
@@ -231,7 +231,7 @@ def test_a_disturbed_round_is_repeated_unless_its_launches_took_turns() -> None:
         assert {launch.attempt for launch in of_round(launches, 1)} == attempts
 
 
-def test_launches_whose_scenario_fixes_its_calls_follow_one_another() -> None:
+def test_launches_whose_scenario_fixes_its_calls_follow_one_another():
     stage = Backstage(lambda _, __: Outcome(Status.OK, samples=[Sample(1.0, 1)], resources={"max_rss_bytes": 1e9}))
     launches = replace(staged(Shelf(), stage, plan(rounds=2)), memory=1.5e9).run([])
     assert {word for _, word in stage.words} == {""}
@@ -240,7 +240,7 @@ def test_launches_whose_scenario_fixes_its_calls_follow_one_another() -> None:
     assert {launch.block for launch in launches} == {0}, "the control is compared with its like"
 
 
-def test_for_percentiles_launches_take_no_turns_and_a_sample_is_a_step() -> None:
+def test_for_percentiles_launches_take_no_turns_and_a_sample_is_a_step():
     planned = plan(rounds=1)
     stage = Backstage()
     walk(Shelf(), stage, replace(planned, groups=[replace(planned.groups[0], of=["p99"])]))

@@ -14,9 +14,7 @@ def _fast(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(watch, "BUSY", 1e9)
 
 
-def test_a_script_that_waits_without_cpu_time_is_ended_with_the_frame_in_which_it_waits(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_a_script_that_waits_without_cpu_time_is_ended_with_the_frame_in_which_it_waits(monkeypatch):
     monkeypatch.setattr(watch, "is_waiting", lambda: True)
     end_event, frames = threading.Event(), []
 
@@ -42,7 +40,7 @@ def test_the_memory_is_reported_once_before_the_time_limit():
     assert all(seconds >= 0 and held > 0 for seconds, held in reports[0])
 
 
-def test_a_timed_sleep_is_no_endless_wait(tmp_path, monkeypatch: pytest.MonkeyPatch):
+def test_a_timed_sleep_is_no_endless_wait(tmp_path, monkeypatch):
     thread = tmp_path / str(os.getpid())
     thread.mkdir()
     monkeypatch.setattr(watch, "is_active", lambda process: False)

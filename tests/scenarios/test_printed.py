@@ -38,7 +38,7 @@ def test_a_line_is_what_a_terminal_shows_in_the_end():
 @given(OUTPUT)
 @example("\x1b[")
 @example("a\x1b[3Gb\x1b[1K")
-def test_the_screen_has_no_control_characters_and_shows_itself(output: str):
+def test_the_screen_has_no_control_characters_and_shows_itself(output):
     screen = render_output(output)
     assert not re.search("[\x1b\r\b]", screen)
     assert render_output(screen) == screen
@@ -68,7 +68,7 @@ def test_a_unit_right_behind_a_number_is_read():
 
 
 @given(st.integers(1, 10**6), st.sampled_from(sorted(SECONDS)), st.sampled_from(["", " "]), st.text("/),;:. \n"))
-def test_every_unit_is_converted_to_seconds(count: int, unit: str, space: str, after: str):
+def test_every_unit_is_converted_to_seconds(count, unit, space, after):
     text = f"{count}{space}{unit}{after}"
     number, kind = read_number(text, 0, len(text))
     assert (number, kind) == (pytest.approx(count * SECONDS[unit]), "s")

@@ -10,7 +10,7 @@ import pytest
 from harness import session
 from harness.model.launch import LONG
 from tests import reference
-from tests.cli.conftest import Harness, stored
+from tests.cli.conftest import stored
 from tests.report.formats.examples import example, nothing
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "python-api.md").read_text()
@@ -19,9 +19,7 @@ QUICK = '[quick]\nenvironments = ["old", "new"]\n[[quick.select]]\nscenario = "w
 
 
 @pytest.mark.slow
-def test_the_example_plans_runs_and_prints_a_ratio_with_its_verdict(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_example_plans_runs_and_prints_a_ratio_with_its_verdict(harness, monkeypatch, capsys):
     (harness.root / "scenarios" / "suites.toml").write_text(QUICK)
     monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
     monkeypatch.chdir(harness.root)
@@ -49,7 +47,7 @@ def test_the_example_plans_runs_and_prints_a_ratio_with_its_verdict(
 
 
 @pytest.mark.slow
-def test_a_run_is_read_reported_and_compared_by_a_string(tmp_path: Path) -> None:
+def test_a_run_is_read_reported_and_compared_by_a_string(tmp_path):
     run, launches = example()
     paths = [str(stored(tmp_path, replace(run, id=name), launches)) for name in ("a", "b")]
     assert session.read(paths[0]).run.id == "a"
@@ -59,7 +57,7 @@ def test_a_run_is_read_reported_and_compared_by_a_string(tmp_path: Path) -> None
     assert session.find_newest_runs(2, str(tmp_path)) == [tmp_path / "a", tmp_path / "b"]
 
 
-def test_a_notebook_shows_the_comparisons_as_a_table(tmp_path: Path) -> None:
+def test_a_notebook_shows_the_comparisons_as_a_table(tmp_path):
     table = session.read(stored(tmp_path, *example()))._repr_html_()
     assert table is not None
     ElementTree.fromstring(f"<div>{table}</div>")
@@ -70,7 +68,7 @@ def test_a_notebook_shows_the_comparisons_as_a_table(tmp_path: Path) -> None:
     assert nothing_compared == "<p>No cell has a result.</p>"
 
 
-def test_the_page_names_all_that_users_need() -> None:
+def test_the_page_names_all_that_users_need():
     public = set(session.__all__) - reference.INTERNAL
     for name in public - {
         "Planned",

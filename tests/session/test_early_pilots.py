@@ -15,7 +15,6 @@ from harness.model.environment import Requirement
 from harness.model.launch import BESIDE_BUILDS, Launch, Outcome, Role, Status
 from harness.model.run import StandIn
 from harness.session.early_pilots import Pilots
-from tests.cli.conftest import Harness, InstantLaunches
 
 
 @pytest.fixture
@@ -85,7 +84,7 @@ class Interrupting(session.Listener):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("instant")
-def test_what_is_there_is_piloted_and_the_run_goes_on_from_that(options: dict[str, Any]) -> None:
+def test_what_is_there_is_piloted_and_the_run_goes_on_from_that(options):
     ears = PilotListener()
     planned = session.plan(session.Request(**options))
     completed = session.run(planned, ears)
@@ -105,14 +104,14 @@ def test_what_is_there_is_piloted_and_the_run_goes_on_from_that(options: dict[st
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("instant")
-def test_it_ends_where_all_others_are_made(options: dict[str, Any], making: Making) -> None:
+def test_it_ends_where_all_others_are_made(options, making):
     making.others = [True, False]
     launches = session.read(session.run(session.plan(session.Request(**options))).folder).launches
     assert [launch.cell.environment for launch in launches if launch.resources.get(BESIDE_BUILDS)] == ["old"]
     assert {launch.round for launch in launches} == {0, 1, 2}
 
 
-def test_its_steps_are_those_of_the_environment(options: dict[str, Any], instant: InstantLaunches) -> None:
+def test_its_steps_are_those_of_the_environment(options, instant):
     answer = instant.answer
     failure = Outcome(Status.FAILED, error="ValueError: a | pipe")
     instant.answer = lambda job: failure if job.cell.axes["way"] == "raises" else answer(job)
@@ -127,7 +126,7 @@ def test_its_steps_are_those_of_the_environment(options: dict[str, Any], instant
 
 
 @pytest.mark.slow
-def test_artifacts_come_into_the_run_s_folder(options: dict[str, Any], harness: Harness, making: Making) -> None:
+def test_artifacts_come_into_the_run_s_folder(options, harness, making):
     scenario = harness.root / "scenarios" / "ways.py"
     before = 'bench.measure(lambda: sum(range(1000 if speed == "fast" else 3000)), document=100)'
     write = 'import sys; file = open("kept.txt", "w"); file.write(sys.executable); file.close()'
@@ -148,14 +147,14 @@ def test_artifacts_come_into_the_run_s_folder(options: dict[str, Any], harness: 
 
 
 @pytest.mark.usefixtures("instant")
-def test_a_run_that_is_interrupted_while_images_are_made_leaves_nothing(options: dict[str, Any]) -> None:
+def test_a_run_that_is_interrupted_while_images_are_made_leaves_nothing(options):
     with pytest.raises(KeyboardInterrupt):
         session.run(session.plan(session.Request(**options)), PilotListener(interrupt_at="2 pilots"))
     assert not any(Path("results").iterdir())
 
 
 @pytest.mark.usefixtures("instant")
-def test_a_run_whose_pilots_ran_early_is_gone_on_with(options: dict[str, Any]) -> None:
+def test_a_run_whose_pilots_ran_early_is_gone_on_with(options):
     completed = session.run(session.plan(session.Request(**options)), Interrupting())
     assert completed.interrupted
     before = session.read(completed.folder).launches
@@ -166,13 +165,13 @@ def test_a_run_whose_pilots_ran_early_is_gone_on_with(options: dict[str, Any]) -
 
 
 @pytest.mark.usefixtures("instant")
-def test_where_the_pilot_sets_lengths_it_waits_for_all_images(options: dict[str, Any], making: Making) -> None:
+def test_where_the_pilot_sets_lengths_it_waits_for_all_images(options, making):
     options["measure"] = None
     assert session.run(session.plan(session.Request(**options)), Interrupting()).interrupted
     assert making.meanwhile == [None]
 
 
-def test_on_gpus_for_profiles_and_of_stand_ins_nothing_begins_early(options: dict[str, Any]) -> None:
+def test_on_gpus_for_profiles_and_of_stand_ins_nothing_begins_early(options):
     plan = session.plan(session.Request(**options)).plan
     assert Pilots.can_run_early(plan)
     assert not Pilots.can_run_early(replace(plan, limits=replace(plan.limits, gpus=("0",))))

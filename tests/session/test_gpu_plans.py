@@ -5,11 +5,9 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.backends import registry
 from harness.catalog.environments import load_environments
@@ -105,9 +103,7 @@ def count_cells(suite: str) -> dict[str, int]:
 
 
 @ALL_PAIRS
-def test_a_suite_compares_releases_in_their_order_or_says_of_each_why_not(
-    plan: Plan, pairs: list[tuple[Gpu, str]]
-) -> None:
+def test_a_suite_compares_releases_in_their_order_or_says_of_each_why_not(plan, pairs):
     for (card, driver), suite in itertools.product(pairs, ("headline", "seed", "gpu")):
         planned = plan(card, driver, suite=suite)
         used = {cell.environment for cell in planned.cells}
@@ -131,7 +127,7 @@ def test_a_suite_compares_releases_in_their_order_or_says_of_each_why_not(
 
 
 @ALL_PAIRS
-def test_a_requested_release_runs_or_is_refused_for_its_own_reason(plan: Plan, pairs: list[tuple[Gpu, str]]) -> None:
+def test_a_requested_release_runs_or_is_refused_for_its_own_reason(plan, pairs):
     names = [name for name, environment in CATALOG.items() if Device.GPU in environment.devices]
     for card, driver in pairs:
         planned = plan(card, driver, environments=names, scenarios=["matmul_loop"], axes={"mode": ["function"]})
@@ -148,7 +144,7 @@ def cell_names(planned: Planned) -> list[str]:
     return list(dict.fromkeys(cell.environment for cell in planned.cells))
 
 
-def test_the_headline_is_measured_on_each_card_where_necessary_by_substitutes(plan: Plan) -> None:
+def test_the_headline_is_measured_on_each_card_where_necessary_by_substitutes(plan):
     """The defect was that nothing was measured after Turing, with exit code 0."""
     names = {
         T4: ["tf1.14", "tf2.0"],
@@ -165,7 +161,7 @@ def test_the_headline_is_measured_on_each_card_where_necessary_by_substitutes(pl
 
 
 @pytest.mark.slow
-def test_a_release_without_packaged_cuda_needs_an_image(plan: Plan) -> None:
+def test_a_release_without_packaged_cuda_needs_an_image(plan):
     selection = {"scenarios": ["numpy_sigmoid"], "axes": {"variant": ["compiled"]}}
     environments = ["tf1.14", "tf2.5", "tf2.15", "tf2.21"]
     for card in (T4, RTX3090, H100):
@@ -174,7 +170,7 @@ def test_a_release_without_packaged_cuda_needs_an_image(plan: Plan) -> None:
         assert {entry.cell.environment for entry in planned.plan.unavailable} == {"tf1.14"}
 
 
-def test_both_devices_are_cells_of_one_group(plan: Plan) -> None:
+def test_both_devices_are_cells_of_one_group(plan):
     axes = {"mode": ["function"], "batch": ["16", "64"]}
     devices = {"gpu": False, "device": [Device.CPU, Device.GPU]}
     planned = plan(T4, scenarios=["train_batch"], axes=axes, environments=["tf2.15"], **devices)
@@ -185,7 +181,7 @@ def test_both_devices_are_cells_of_one_group(plan: Plan) -> None:
     assert [group.name for group in planned.plan.groups] == names
 
 
-def test_an_instance_of_a_divided_card_is_used_like_a_card(plan: Plan) -> None:
+def test_an_instance_of_a_divided_card_is_used_like_a_card(plan):
     instance = Instance("0:0", "MIG-cccc", "NVIDIA A100 MIG 1g.5gb", 5 * 2**30)
     card = replace(A100, is_partitioned=True, instances=[instance])
     for name in ("0:0", "MIG-cccc"):
@@ -193,7 +189,7 @@ def test_an_instance_of_a_divided_card_is_used_like_a_card(plan: Plan) -> None:
 
 
 @pytest.mark.slow
-def test_a_plan_says_what_does_not_run_and_what_the_driver_compiles(plan: Plan, snapshot: SnapshotAssertion) -> None:
+def test_a_plan_says_what_does_not_run_and_what_the_driver_compiles(plan, snapshot):
     selection = {"environments": ["tf2.15"], "scenarios": ["train_batch"], "axes": {"batch": ["16"]}}
     plans = {
         "too old a driver for NVIDIA's TensorFlow 1": plan(RTX3090, "470.82.01", suite="quick"),
@@ -216,7 +212,7 @@ def test_a_plan_says_what_does_not_run_and_what_the_driver_compiles(plan: Plan, 
     assert texts == snapshot
 
 
-def test_what_the_catalogue_refuses_is_tried_if_it_is_requested(plan: Plan, snapshot: SnapshotAssertion) -> None:
+def test_what_the_catalogue_refuses_is_tried_if_it_is_requested(plan, snapshot):
     selection = {"environments": ["tf2.20", "tf2.21"], "scenarios": ["matmul_loop"]}
     assert cell_names(plan(RTX5090, "570.86.10", **selection)) == []
     planned = plan(RTX5090, "570.86.10", try_anyway=True, **selection)
@@ -229,7 +225,7 @@ def test_what_the_catalogue_refuses_is_tried_if_it_is_requested(plan: Plan, snap
     assert [planned.plan.compiled_code, *planned.gpu_lines, *errors] == snapshot
 
 
-def test_code_that_is_loaded_lazily_is_compiled_in_parts(plan: Plan, snapshot: SnapshotAssertion) -> None:
+def test_code_that_is_loaded_lazily_is_compiled_in_parts(plan, snapshot):
     selection = {"environments": ["tf2.14"], "scenarios": ["matmul_loop"]}
     eager, lazy = plan(H100, **selection), plan(H100, axes={"cuda_loading": ["lazy"]}, **selection)
     assert find_first_starts(eager.plan) == ["tf2.14"]
@@ -237,7 +233,7 @@ def test_code_that_is_loaded_lazily_is_compiled_in_parts(plan: Plan, snapshot: S
     assert [eager.gpu_lines[-1], lazy.gpu_lines[-1]] == snapshot
 
 
-def test_graph_mode_is_not_launched_in_keras_3_which_trains_nothing_there(plan: Plan) -> None:
+def test_graph_mode_is_not_launched_in_keras_3_which_trains_nothing_there(plan):
     planned = plan(H100, suite="headline")
     cells = [cell for cell in planned.cells if (cell.scenario, cell.environment) == ("keras_step", "tf2.16")]
     assert {cell.axes["mode"] for cell in cells} == {"eager"}
@@ -260,9 +256,7 @@ def test_graph_mode_is_not_launched_in_keras_3_which_trains_nothing_there(plan: 
     ],
     ids=["some", "all"],
 )
-def test_an_estimate_is_within_a_fifth_of_what_a_run_takes(
-    plan: Plan, machines: list[tuple[Gpu, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_estimate_is_within_a_fifth_of_what_a_run_takes(plan, machines, tmp_path, monkeypatch):
     """First by assumed times, with downloads and first starts; and, on a slower machine, by an earlier run."""
     driver = "550.54.15"
     monkeypatch.setattr(gpus, "choose_monitor", lambda cards: None)

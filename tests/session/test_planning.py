@@ -3,11 +3,9 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.backends import registry
 from harness.catalog.project import Project
@@ -66,9 +64,7 @@ def list_unavailable(planned: Planned) -> dict[str, str]:
 
 
 @pytest.mark.usefixtures("eight_cpus")
-def test_contradictory_options_are_refused(
-    replacing: Plan, harness: Harness, tmp_path: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_contradictory_options_are_refused(replacing, harness, tmp_path, snapshot):
     turns, document = Interleave.TURNS, Protocol.DOCUMENT
     requests: dict[str, dict[str, Any]] = {
         "CPU time of a GPU": {"clock": Clock.CPU, "gpu": True},
@@ -113,13 +109,13 @@ def test_contradictory_options_are_refused(
     assert errors == snapshot
 
 
-def test_cpu_time_is_measured_where_it_is_asked_for_with_either_way_of_sampling(plan: Plan) -> None:
+def test_cpu_time_is_measured_where_it_is_asked_for_with_either_way_of_sampling(plan):
     assert plan(environments=["old"]).plan.clock is Clock.WALL
     assert plan(environments=["old"], clock=Clock.CPU).plan.clock is Clock.CPU
     assert plan(environments=["old"], clock=Clock.CPU, sampling=Protocol.DOCUMENT).plan.clock is Clock.CPU
 
 
-def test_a_pilot_comes_first_where_it_finds_something_out(plan: Plan, harness: Harness) -> None:
+def test_a_pilot_comes_first_where_it_finds_something_out(plan, harness):
     path = harness.root / "scenarios" / "ways.py"
     text, compared = path.read_text(), '# along = "environment"\n'
     for of, lengths, is_piloted in (
@@ -136,7 +132,7 @@ def test_a_pilot_comes_first_where_it_finds_something_out(plan: Plan, harness: H
         assert (planned.launches(0) > 0) == is_piloted
 
 
-def test_a_run_has_the_device_the_cores_the_locks_and_the_times_that_its_options_say(plan: Plan) -> None:
+def test_a_run_has_the_device_the_cores_the_locks_and_the_times_that_its_options_say(plan):
     on_cpu, on_gpu = plan(environments=["old"]), plan(environments=["old"], gpu=True, lock_clocks="base")
     assert {cell.device for cell in on_cpu.plan.cells} == {Device.CPU}
     limits = on_cpu.plan.limits
@@ -155,7 +151,7 @@ def test_a_run_has_the_device_the_cores_the_locks_and_the_times_that_its_options
     assert plan(environments=["old"], timeout=3.0, warmup=1.0, measure=1.0).plan.limits.seconds == 3.0
 
 
-def test_an_environment_without_the_device_is_not_available_and_the_others_run(plan: Plan) -> None:
+def test_an_environment_without_the_device_is_not_available_and_the_others_run(plan):
     planned = plan(environments=["nvidias", "old"])
     assert "made for GPUs" in list_unavailable(planned)["nvidias"]
     assert {cell.environment for cell in planned.plan.cells} == {"old"}
@@ -164,26 +160,26 @@ def test_an_environment_without_the_device_is_not_available_and_the_others_run(p
     assert list_unavailable(planned) == {"slim": "the catalog lists no GPU code for slim"}
 
 
-def test_the_reference_is_one_that_can_run(plan: Plan) -> None:
+def test_the_reference_is_one_that_can_run(plan):
     assert plan(environments=["nvidias", "old"]).reference == "old"
     assert plan(H100, environments=["old", "new"], gpu=True).reference == "new"
     assert plan(environments=["nvidias", "old"], reference="nvidias").reference == "nvidias"
     assert plan(environments=["nvidias"]).reference == "nvidias"
 
 
-def test_what_the_gpu_cannot_run_is_known_before_anything_is_built(plan: Plan) -> None:
+def test_what_the_gpu_cannot_run_is_known_before_anything_is_built(plan):
     planned = plan(H100, environments=["old", "new"], gpu=True)
     assert "CUDA 10.0" in list_unavailable(planned)["old"]
     assert [entry.environment.name for entry in planned.needed] == ["new"]
 
 
-def test_where_nothing_is_known_of_the_gpu_nothing_is_judged(plan: Plan) -> None:
+def test_where_nothing_is_known_of_the_gpu_nothing_is_judged(plan):
     planned = plan(None, environments=["old", "new"], gpu=True)
     assert list_unavailable(planned) == {}
     assert planned.cards == []
 
 
-def test_where_containers_get_all_gpus_or_none_a_launch_gets_all(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_containers_get_all_gpus_or_none_a_launch_gets_all(plan, monkeypatch):
     plan()
     host = GpuHost([V100, replace(H100, index=1)], "550.54.15", (12, 4), all_or_none=True)
     monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: host)
@@ -205,7 +201,7 @@ def replacing(plan: Plan, harness: Harness) -> Plan:
 
 
 @pytest.mark.parametrize("options", [{"suite": "headline", "scenarios": []}, {}])
-def test_a_suites_question_is_asked_of_what_the_card_runs(replacing: Plan, options: dict[str, Any]) -> None:
+def test_a_suites_question_is_asked_of_what_the_card_runs(replacing, options):
     planned = replacing(H100, gpu=True, **options)
     assert [environment.name for environment in planned.environments] == ["nvidias", "new"]
     assert {cell.environment for cell in planned.cells} == {"nvidias", "new"}
@@ -219,7 +215,7 @@ def test_a_suites_question_is_asked_of_what_the_card_runs(replacing: Plan, optio
     assert [entry.environment.name for entry in planned.needed] == ["nvidias", "new"]
 
 
-def test_what_is_typed_is_not_replaced_and_what_runs_is_not(replacing: Plan) -> None:
+def test_what_is_typed_is_not_replaced_and_what_runs_is_not(replacing):
     planned = replacing(H100, gpu=True, environments=["old", "new"])
     assert (planned.plan.stand_ins, set(list_unavailable(planned))) == ([], {"old"})
     for card, options in ((V100, {"gpu": True}), (None, {"gpu": True}), (H100, {})):
@@ -228,19 +224,19 @@ def test_what_is_typed_is_not_replaced_and_what_runs_is_not(replacing: Plan) -> 
         assert [environment.name for environment in planned.environments] == ["old", "new"]
 
 
-def test_the_reference_that_was_typed_has_a_stand_in_too(replacing: Plan) -> None:
+def test_the_reference_that_was_typed_has_a_stand_in_too(replacing):
     assert replacing(H100, gpu=True, reference="old").reference == "nvidias"
     assert replacing(H100, gpu=True, reference="nvidias").reference == "nvidias"
     assert replacing(H100, gpu=True, reference="new").reference == "new"
 
 
-def test_a_profile_is_of_what_stands_in_too(replacing: Plan) -> None:
+def test_a_profile_is_of_what_stands_in_too(replacing):
     replacing(H100, gpu=True)
     request = ProfileRequest(scenarios=["ways"], axes={"way": ["fine"]}, gpu=True, seed=1)
     assert [entry.environment for entry in make_plan(request).plan.stand_ins] == ["nvidias"]
 
 
-def test_where_nothing_runs_it_is_said_what_this_card_runs(plan: Plan, snapshot: SnapshotAssertion) -> None:
+def test_where_nothing_runs_it_is_said_what_this_card_runs(plan, snapshot):
     errors = []
     for card, options in (
         (H100, {"environments": ["old"], "axes": {"way": ["fine", "raises"]}}),
@@ -254,9 +250,7 @@ def test_where_nothing_runs_it_is_said_what_this_card_runs(plan: Plan, snapshot:
 
 
 @pytest.mark.slow
-def test_a_dry_run_says_what_stands_in_first_and_fails_where_nothing_runs(
-    replacing: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_says_what_stands_in_first_and_fails_where_nothing_runs(replacing, monkeypatch, capsys):
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     replacing(H100)
     options = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "gpu": True}
@@ -271,9 +265,7 @@ def test_a_dry_run_says_what_stands_in_first_and_fails_where_nothing_runs(
     assert "not available: ways old fine fast" in capsys.readouterr().out
 
 
-def test_of_which_environments_gpu_code_is_compiled_is_kept_and_told_in_a_dry_run(
-    plan: Plan, harness: Harness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_which_environments_gpu_code_is_compiled_is_kept_and_told_in_a_dry_run(plan, harness, monkeypatch, capsys):
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     text = BAKE.replace('"sm_70 sm_80 compute_90"', '"sm_70 sm_80 compute_90", ptx_alone = "compute_90 of PTX 8.3"')
     (harness.root / "docker-bake.hcl").write_text(text)
@@ -288,12 +280,12 @@ def test_of_which_environments_gpu_code_is_compiled_is_kept_and_told_in_a_dry_ru
     assert plan(environments=["new"]).plan.compiled == {}
 
 
-def test_a_scenario_without_environments_runs_in_those_of_the_headline(plan: Plan) -> None:
+def test_a_scenario_without_environments_runs_in_those_of_the_headline(plan):
     assert [environment.name for environment in plan().environments] == ["old", "new"]
 
 
 @pytest.mark.slow
-def test_without_an_engine_a_gpu_needs_the_driver_on_this_machine(harness: Harness) -> None:
+def test_without_an_engine_a_gpu_needs_the_driver_on_this_machine(harness):
     # a process, because this one may have loaded a stand-in for the driver
     for backend in ("auto", "local"):
         process = harness("matrix", "-s", "ways", "--gpu", "--backend", backend, **NOWHERE)
@@ -301,14 +293,14 @@ def test_without_an_engine_a_gpu_needs_the_driver_on_this_machine(harness: Harne
     assert not (harness.root / "results").exists()
 
 
-def test_the_plan_shows_the_gpu_and_what_cannot_run(harness: Harness, snapshot: SnapshotAssertion) -> None:
+def test_the_plan_shows_the_gpu_and_what_cannot_run(harness, snapshot):
     options = ("-s", "ways", "-a", "way=fine", "--gpu", "--dry-run", "--backend", "docker")
     process = harness.call("matrix", *options, DOCKER_HOST="tcp://192.0.2.1:1")
     assert process.returncode == 4, process.stderr
     assert [process.stdout.splitlines(), process.stderr.splitlines()] == snapshot
 
 
-def test_how_long_a_launch_takes_is_as_typed_else_as_the_suite_says_else_the_pilot_s_matter(plan: Plan) -> None:
+def test_how_long_a_launch_takes_is_as_typed_else_as_the_suite_says_else_the_pilot_s_matter(plan):
     suite = Project.find().scenarios / "suites.toml"
     suite.write_text(SUITES.replace("[headline]", '[headline]\nwarmup = "200ms"', 1))
 
@@ -321,7 +313,7 @@ def test_how_long_a_launch_takes_is_as_typed_else_as_the_suite_says_else_the_pil
     assert lengths(suite="headline", warmup=0.0, measure=2.0) == (0.0, 2.0)
 
 
-def test_when_a_run_ends_is_as_typed_else_as_the_suite_says(plan: Plan) -> None:
+def test_when_a_run_ends_is_as_typed_else_as_the_suite_says(plan):
     suite = Project.find().scenarios / "suites.toml"
     suite.write_text(SUITES.replace("[headline]", '[headline]\nrounds = 4\nbudget = "225s"', 1))
 
@@ -336,7 +328,7 @@ def test_when_a_run_ends_is_as_typed_else_as_the_suite_says(plan: Plan) -> None:
     assert ends(rounds=3, budget=60.0) == (3, 60.0, None)
 
 
-def test_cells_take_turns_where_launches_have_one_core(plan: Plan) -> None:
+def test_cells_take_turns_where_launches_have_one_core(plan):
     planned = plan(environments=["old"]).plan
     assert (planned.interleave, planned.sampling.turns) == (Interleave.TURNS, 20)
     assert plan(environments=["old"], measure=0.5).plan.sampling.turns == 10
@@ -344,13 +336,13 @@ def test_cells_take_turns_where_launches_have_one_core(plan: Plan) -> None:
     assert (planned.interleave, planned.sampling.turns) == (Interleave.LAUNCHES, None)
 
 
-def test_where_they_cannot_they_are_launched_one_after_the_other(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_they_cannot_they_are_launched_one_after_the_other(plan, monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     for options in ({"gpu": True}, {"cpus": "all"}, {"sampling": Protocol.DOCUMENT}):
         assert plan(environments=["old"], **options).plan.interleave is Interleave.LAUNCHES
 
 
-def test_scenarios_of_the_projects_folders_are_trusted_and_no_others(plan: Plan, harness: Harness) -> None:
+def test_scenarios_of_the_projects_folders_are_trusted_and_no_others(plan, harness):
     ways = (harness.root / "scenarios" / "ways.py").read_text()
     for folder, is_untrusted in (("scenarios/upstream", False), ("elsewhere", True)):
         path = harness.root / folder / f"{folder[-4:]}.py"
@@ -367,7 +359,7 @@ def shards(plan: Plan, count: int, **options: Any) -> list[Planned]:
     return [plan(shard=Shard(number, count), **options) for number in range(1, count + 1)]
 
 
-def test_the_shards_of_a_plan_have_its_groups_between_them_and_one_seed(plan: Plan) -> None:
+def test_the_shards_of_a_plan_have_its_groups_between_them_and_one_seed(plan):
     parts = shards(plan, 3)
     complete = plan(
         environments=["old", "slim"], axes={"way": ["fine", "raises", "exits", "killed", "prints", "signals"]}
@@ -386,13 +378,13 @@ def test_the_shards_of_a_plan_have_its_groups_between_them_and_one_seed(plan: Pl
         part.refuse_nothing()
 
 
-def test_the_seed_of_shards_is_another_where_something_else_is_measured(plan: Plan) -> None:
+def test_the_seed_of_shards_is_another_where_something_else_is_measured(plan):
     (one,), (other,) = shards(plan, 1), shards(plan, 1, environments=["old"])
     assert one.plan.seed != other.plan.seed
     assert shards(plan, 1, seed=4)[0].plan.seed == 4
 
 
-def test_shards_are_even_and_of_slots_of_one_machine_one_has_the_control(plan: Plan) -> None:
+def test_shards_are_even_and_of_slots_of_one_machine_one_has_the_control(plan):
     parts = shards(plan, 3, balance=EVENLY)
     assert sorted(len(part.plan.groups) for part in parts) == [1, 2, 2]
     assert [sum(group.controlled for group in part.plan.groups if group.control) for part in parts] == [1, 1, 1]
@@ -402,7 +394,7 @@ def test_shards_are_even_and_of_slots_of_one_machine_one_has_the_control(plan: P
     assert sum(group.controlled for part in in_slots for group in part.plan.groups if group.control) == 1
 
 
-def test_shards_are_balanced_by_what_groups_took(plan: Plan, tmp_path: Path) -> None:
+def test_shards_are_balanced_by_what_groups_took(plan, tmp_path):
     (complete,) = shards(plan, 1)
     took = dict(zip([group.name for group in complete.plan.groups], (9.0, 3.0, 3.0, 3.0, 0.5), strict=True))
     launches = [
@@ -442,7 +434,7 @@ def job_cpus(planned: Planned) -> dict[str, tuple[int, ...] | None]:
 
 
 @pytest.mark.usefixtures("eight_cpus")
-def test_cores_are_an_axis_whose_launches_share_the_cpus_of_the_largest(plan: Plan) -> None:
+def test_cores_are_an_axis_whose_launches_share_the_cpus_of_the_largest(plan):
     planned = plan(environments=["old"], axes={"way": ["fine"], "cpus": ["4", "1", "2"]})
     assert planned.plan.limits.cpus == (4, 5, 6, 7)
     assert job_cpus(planned) == {"1": (7,), "2": (6, 7), "4": (4, 5, 6, 7)}
@@ -455,7 +447,7 @@ def test_cores_are_an_axis_whose_launches_share_the_cpus_of_the_largest(plan: Pl
 
 
 @pytest.mark.usefixtures("eight_cpus")
-def test_cores_are_some_of_the_cpus_that_are_typed(plan: Plan) -> None:
+def test_cores_are_some_of_the_cpus_that_are_typed(plan):
     planned = plan(environments=["old"], axes={"way": ["fine"], "cpus": ["1", "2"]}, cpus="0-2")
     assert job_cpus(planned) == {"1": (2,), "2": (1, 2)}
 
@@ -463,7 +455,7 @@ def test_cores_are_some_of_the_cpus_that_are_typed(plan: Plan) -> None:
 BOTH: dict[str, Any] = {"device": [Device.CPU, Device.GPU], "environments": ["old"]}
 
 
-def test_both_devices_are_cells_of_one_group_with_their_own_limits_and_locks(plan: Plan) -> None:
+def test_both_devices_are_cells_of_one_group_with_their_own_limits_and_locks(plan):
     planned = plan(**BOTH)
     (group,) = planned.plan.groups
     assert (group.name, group.device) == ("ways cpu,gpu way=fine speed=fast", "cpu,gpu")
@@ -486,19 +478,19 @@ def test_both_devices_are_cells_of_one_group_with_their_own_limits_and_locks(pla
     assert (entry.along, entry.plus, entry.against) == ("device", "gpu", "cpu")
 
 
-def test_a_cell_is_the_same_with_one_device_and_with_both(plan: Plan) -> None:
+def test_a_cell_is_the_same_with_one_device_and_with_both(plan):
     assert set(plan(**BOTH).cells) == {
         cell for device in Device for cell in plan(environments=["old"], device=[device]).cells
     }
 
 
-def test_the_first_device_is_the_baseline(plan: Plan) -> None:
+def test_the_first_device_is_the_baseline(plan):
     (group,) = plan(**{**BOTH, "device": [Device.GPU, Device.CPU]}).plan.groups
     assert group.control is not None
     assert group.control.device is Device.GPU
 
 
-def test_an_environment_without_one_of_the_devices_isnt_launched_on_the_other(plan: Plan) -> None:
+def test_an_environment_without_one_of_the_devices_isnt_launched_on_the_other(plan):
     planned = plan(**{**BOTH, "environments": ["new", "slim"]})
     # slim is compared with new, on the CPU
     assert [(cell.environment, cell.device.value) for cell in planned.cells] == [
@@ -513,7 +505,7 @@ def test_an_environment_without_one_of_the_devices_isnt_launched_on_the_other(pl
         planned.refuse_nothing()
 
 
-def test_a_gpu_that_cannot_run_the_release_has_its_reason(plan: Plan) -> None:
+def test_a_gpu_that_cannot_run_the_release_has_its_reason(plan):
     planned = plan(RTX5090, **BOTH)
     assert planned.cells == []
     on_gpu, on_cpu = planned.plan.unavailable
@@ -522,7 +514,7 @@ def test_a_gpu_that_cannot_run_the_release_has_its_reason(plan: Plan) -> None:
     assert "nothing to compare it with" in on_cpu.reason
 
 
-def test_a_suite_does_not_launch_the_only_cell_that_a_failed_build_leaves(plan: Plan) -> None:
+def test_a_suite_does_not_launch_the_only_cell_that_a_failed_build_leaves(plan):
     error = UnavailableError("The image harness/old:gpu could not be built:\nno such host", "Pull it.")
     left = drop_environments(plan(gpu=True), {"old": error})
     assert left.cells == []
@@ -537,7 +529,7 @@ def test_a_suite_does_not_launch_the_only_cell_that_a_failed_build_leaves(plan: 
         assert [cell.environment for cell in drop_environments(plan(**options), {"old": error}).cells] == ["new"]
 
 
-def test_both_devices_of_a_suite_have_no_substitutes(plan: Plan, harness: Harness) -> None:
+def test_both_devices_of_a_suite_have_no_substitutes(plan, harness):
     path = harness.root / "scenarios" / "suites.toml"
     path.write_text(SUITES + '[headline.instead]\nold = ["nvidias"]\n')
     assert [fallback.role for fallback in plan(H100, scenarios=[], axes={}, gpu=True).plan.stand_ins] == ["old"]
@@ -548,7 +540,7 @@ def test_both_devices_of_a_suite_have_no_substitutes(plan: Plan, harness: Harnes
     }
 
 
-def test_a_machine_without_a_gpu_cannot_compare_it(plan: Plan) -> None:
+def test_a_machine_without_a_gpu_cannot_compare_it(plan):
     planned = plan(None, **BOTH)
     assert len(planned.cells) == 2  # the backend shows that there is no GPU
     assert planned.plan.limits.gpus == ("0",)

@@ -1,7 +1,6 @@
 """What a gate finds in a run's verdicts, and how a run is read."""
 
 from dataclasses import replace
-from pathlib import Path
 
 from harness.analysis.results import Results
 from harness.model.run import Stop, StopReason
@@ -43,7 +42,7 @@ def test_a_phase_that_takes_longer_is_slower_and_more_memory_is_not():
     assert verdicts == {"first call": Gate.SLOWER, "peak memory": Gate.PASSED}
 
 
-def test_what_a_truncated_file_lacks_is_not_left_out_by_the_budget(tmp_path: Path):
+def test_what_a_truncated_file_lacks_is_not_left_out_by_the_budget(tmp_path):
     stored = run()
     folder = RunFolder.create(tmp_path, stored.id)
     folder.write_run(replace(stored, stops={group.name: Stop(StopReason.BUDGET, 0) for group in stored.plan.groups}))

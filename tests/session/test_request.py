@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from syrupy.assertion import SnapshotAssertion
 
 from harness.model.backend import GpuWay
 from harness.model.errors import UsageError
@@ -27,7 +26,7 @@ from harness.session.request import (
 )
 
 
-def test_several_names_stand_in_one_text_and_requirements_keep_their_commas() -> None:
+def test_several_names_stand_in_one_text_and_requirements_keep_their_commas():
     for texts, names in (
         (["tf1.14", "tf2.0"], ["tf1.14", "tf2.0"]),
         (["tf2.12,tf2.13", "tf2.*"], ["tf2.12", "tf2.13", "tf2.*"]),
@@ -46,13 +45,13 @@ def test_several_names_stand_in_one_text_and_requirements_keep_their_commas() ->
         assert split_names(texts, "-e") == names
 
 
-def test_a_file_may_have_a_comma_in_its_name(tmp_path: Path) -> None:
+def test_a_file_may_have_a_comma_in_its_name(tmp_path):
     path = tmp_path / "one,two.py"
     path.touch()
     assert split_names([str(path)], "-s") == [str(path)]
 
 
-def test_requirements_can_be_longer_than_a_file_name() -> None:
+def test_requirements_can_be_longer_than_a_file_name():
     requirements = ",".join(["tensorflow==2.0.0", *(f"package{number}==1.{number}" for number in range(30))])
     assert split_names([requirements], "-e") == [requirements]
 
@@ -83,7 +82,7 @@ REQUEST = Request(
 )
 
 
-def test_a_request_knows_the_command_that_asks_for_the_same() -> None:
+def test_a_request_knows_the_command_that_asks_for_the_same():
     assert Request().command() == ["harness", "matrix"]
     assert ProfileRequest(calls=7, suite="quick").command() == [
         "harness",
@@ -100,7 +99,7 @@ def test_a_request_knows_the_command_that_asks_for_the_same() -> None:
     assert REQUEST.command() == ["harness", "matrix", *words.split()]
 
 
-def test_what_is_written_as_text_is_read_as_the_same_value() -> None:
+def test_what_is_written_as_text_is_read_as_the_same_value():
     for name, field in options(Request).items():
         value = getattr(REQUEST, name)
         if field.option.read and value not in (None, (), ""):
@@ -109,7 +108,7 @@ def test_what_is_written_as_text_is_read_as_the_same_value() -> None:
             assert field.option.read(texts if many else texts[0], field.flags[-1]) == value, name
 
 
-def test_quantities_are_read() -> None:
+def test_quantities_are_read():
     seconds = {"90s": 90, "10m": 600, "1.5h": 5400, "250ms": 0.25, " 2 M ": 120}
     assert {text: read_seconds(text, "--timeout") for text in seconds} == seconds
     sizes = {
@@ -135,13 +134,13 @@ def test_quantities_are_read() -> None:
 
 
 @given(st.text())
-def test_whatever_is_typed_is_a_quantity_above_none_or_a_sentence(text: str) -> None:
+def test_whatever_is_typed_is_a_quantity_above_none_or_a_sentence(text):
     for read, option in ((read_seconds, "--timeout"), (read_size, "--memory"), (read_share, "--margin")):
         with contextlib.suppress(UsageError):
             assert read(text, option) > 0
 
 
-def test_what_is_no_quantity_gets_a_sentence(snapshot: SnapshotAssertion) -> None:
+def test_what_is_no_quantity_gets_a_sentence(snapshot):
     times = ("-1s", "soon", "", "10 parsecs", "1e400", f"{'9' * 400}h", "nan", "0", "0s", "0.0m", "10")
     sentences: dict[str, str] = {}
     for read, option, texts in (

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness import package_data, session
 from harness.analysis.results import Results
@@ -99,9 +98,7 @@ def environments_of(folder: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_a_run_without_a_warm_up_measures_silently_and_tells_how_long_the_next_one_takes(
-    options: Options, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_without_a_warm_up_measures_silently_and_tells_how_long_the_next_one_takes(options, capsys):
     ears, planned = Ears(), session.plan(session.Request(**options))
     before = session.estimate_duration(planned)
     # a round of two cells and a control
@@ -119,9 +116,7 @@ def test_a_run_without_a_warm_up_measures_silently_and_tells_how_long_the_next_o
     assert min(seconds) / 2 < after.seconds / 3 < 2 * max(seconds)
 
 
-def test_a_disk_without_space_for_the_environments_is_refused_before_any_is_created(
-    options: Options, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_without_space_for_the_environments_is_refused_before_any_is_created(options, monkeypatch):
     def refuse(_: LocalBackend, requirements: Sequence[Requirement]) -> None:
         raise CannotRunHereError(f"no space for {len(requirements)}")
 
@@ -134,8 +129,8 @@ def test_a_disk_without_space_for_the_environments_is_refused_before_any_is_crea
 
 @pytest.mark.usefixtures("instant")
 def test_a_run_records_the_commit_of_the_users_scenarios_though_harness_is_installed(
-    options: Options, harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    options, harness, tmp_path, monkeypatch
+):
     project = tmp_path / "caller"
     (project / "scenarios").mkdir(parents=True)
     (harness.root / "scenarios" / "ways.py").rename(project / "scenarios" / "ways.py")
@@ -152,9 +147,7 @@ def test_a_run_records_the_commit_of_the_users_scenarios_though_harness_is_insta
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("instant")
-def test_pinned_launches_are_given_priority_as_long_as_the_run_goes_on(
-    options: Options, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pinned_launches_are_given_priority_as_long_as_the_run_goes_on(options, monkeypatch):
     pinned: list[Sequence[int]] = []
     with_priority = BackendFacts("local", priority="magic")
 
@@ -175,7 +168,7 @@ def test_pinned_launches_are_given_priority_as_long_as_the_run_goes_on(
 
 
 @pytest.mark.usefixtures("instant")
-def test_an_interrupted_run_has_what_was_finished_and_goes_on(options: Options, snapshot: SnapshotAssertion) -> None:
+def test_an_interrupted_run_has_what_was_finished_and_goes_on(options, snapshot):
     first, second = Ears(interrupt_after=2), Ears()
     interrupted = make_run(options, first, rounds=2)
     assert interrupted.interrupted
@@ -189,7 +182,7 @@ def test_an_interrupted_run_has_what_was_finished_and_goes_on(options: Options, 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("instant")
-def test_a_run_is_continued_to_more_rounds_and_what_it_had_is_recorded(options: Options) -> None:
+def test_a_run_is_continued_to_more_rounds_and_what_it_had_is_recorded(options):
     folder = make_run(options, rounds=3).folder
     (group,) = session.read(folder).run.plan.groups
     longer = session.resume(folder, rounds=5)
@@ -208,9 +201,7 @@ def test_a_run_is_continued_to_more_rounds_and_what_it_had_is_recorded(options: 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("instant")
-def test_a_budget_of_a_run_that_is_continued_is_what_may_be_spent_from_now_on(
-    options: Options, snapshot: SnapshotAssertion
-) -> None:
+def test_a_budget_of_a_run_that_is_continued_is_what_may_be_spent_from_now_on(options, snapshot):
     folder = make_run(options).folder
     before = session.read(folder)
     spent = sum(launch.seconds for launch in before.launches)
@@ -232,9 +223,7 @@ def test_a_budget_of_a_run_that_is_continued_is_what_may_be_spent_from_now_on(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("instant")
-def test_a_complete_run_is_reported_again_and_says_what_continues_it(
-    options: Options, snapshot: SnapshotAssertion
-) -> None:
+def test_a_complete_run_is_reported_again_and_says_what_continues_it(options, snapshot):
     folder = make_run(options, rounds=2).folder
     (folder / "report.md").unlink()
     ears = Ears()
@@ -255,7 +244,7 @@ def test_a_complete_run_is_reported_again_and_says_what_continues_it(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("instant")
-def test_an_interruption_is_no_look_until_the_plan_is_another_one(options: Options) -> None:
+def test_an_interruption_is_no_look_until_the_plan_is_another_one(options):
     # a pilot and two rounds of two cells and the control
     folder = make_run(options, Ears(interrupt_after=9), rounds=3).folder
     (group,) = session.read(folder).run.plan.groups
@@ -266,9 +255,7 @@ def test_an_interruption_is_no_look_until_the_plan_is_another_one(options: Optio
 
 
 @pytest.mark.usefixtures("instant")
-def test_what_was_received_or_changed_since_is_not_resumed(
-    options: Options, harness: Harness, snapshot: SnapshotAssertion
-) -> None:
+def test_what_was_received_or_changed_since_is_not_resumed(options, harness, snapshot):
     run = make_run(options, Ears(interrupt_after=2))
     path, scenario = run.folder / "run.json", harness.root / "scenarios" / "ways.py"
     stored, source = path.read_text(), scenario.read_text()
@@ -345,9 +332,7 @@ def use_gpu(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> UseGpu:
 
 
 @pytest.mark.slow
-def test_a_substitute_is_told_stored_reported_and_kept(
-    options: Options, use_gpu: UseGpu, instant: InstantLaunches, snapshot: SnapshotAssertion
-) -> None:
+def test_a_substitute_is_told_stored_reported_and_kept(options, use_gpu, instant, snapshot):
     """No launch has a result, so the run has failed."""
     use_gpu()
     instant.answer = lambda _: Outcome(Status.FAILED, error="no GPU")
@@ -365,12 +350,8 @@ def test_a_substitute_is_told_stored_reported_and_kept(
 
 
 def test_the_driver_compiles_once_per_environment_before_any_scenario_runs(
-    options: Options,
-    use_gpu: UseGpu,
-    instant: InstantLaunches,
-    monkeypatch: pytest.MonkeyPatch,
-    snapshot: SnapshotAssertion,
-) -> None:
+    options, use_gpu, instant, monkeypatch, snapshot
+):
     use_gpu(H100, GPUS.replace('"sm_80"', '"sm_70 compute_80"'), lock="not installed")  # not another test's
     jobs: list[Job] = []
 
@@ -396,8 +377,8 @@ def test_the_driver_compiles_once_per_environment_before_any_scenario_runs(
 @pytest.mark.slow
 @pytest.mark.usefixtures("instant")
 def test_an_environment_whose_interpreter_is_missing_is_replaced_and_a_named_one_is_not(
-    options: Options, use_gpu: UseGpu, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+    options, use_gpu, monkeypatch, snapshot
+):
     find = interpreters.find_installed
     # to try all interpreters of this machine takes long
     monkeypatch.setattr(interpreters, "find_installed", lambda version: find(version) if version != "3.60" else [])
@@ -425,13 +406,7 @@ def test_an_environment_whose_interpreter_is_missing_is_replaced_and_a_named_one
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("instant")
-def test_the_next_substitute_is_used_where_the_first_cannot_be_had(
-    options: Options,
-    use_gpu: UseGpu,
-    harness: Harness,
-    monkeypatch: pytest.MonkeyPatch,
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_the_next_substitute_is_used_where_the_first_cannot_be_had(options, use_gpu, harness, monkeypatch, snapshot):
     third = GPUS.replace('"there"', '"next"').partition("[")[2].splitlines()[2]
     use_gpu(bake=GPUS.replace("  ]\n", f"{third}\n  ]\n"))
     (harness.root / "scenarios" / "suites.toml").write_text(SUITES.replace('["there"]', '["there", "next"]'))
@@ -474,8 +449,8 @@ def _use_nightly(use_gpu: UseGpu, monkeypatch: pytest.MonkeyPatch, verify: Calla
 @pytest.mark.slow
 @pytest.mark.usefixtures("instant")
 def test_the_gpu_code_of_a_nightly_wheel_is_read_before_it_is_launched_if_it_can_be(
-    options: Options, use_gpu: UseGpu, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+    options, use_gpu, monkeypatch, snapshot
+):
     verifications: list[Verification] = []
     for code, anyway, is_measured in (("sm_86", False, True), ("sm_90", False, False), ("sm_90", True, True)):
         nightly = _use_nightly(use_gpu, monkeypatch, lambda *_: verifications[-1])
@@ -504,9 +479,7 @@ def test_the_gpu_code_of_a_nightly_wheel_is_read_before_it_is_launched_if_it_can
 
 
 @pytest.mark.usefixtures("instant")
-def test_a_run_is_not_resumed_on_a_gpu_that_is_set_otherwise_and_locks_its_clocks_again(
-    options: Options, use_gpu: UseGpu, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_is_not_resumed_on_a_gpu_that_is_set_otherwise_and_locks_its_clocks_again(options, use_gpu, monkeypatch):
     def limit(watts: float) -> None:
         use_gpu(replace(RTX_3090, settings=Settings(power_limit_watts=watts, pcie_width=16)))
 
@@ -550,9 +523,7 @@ def log_clocks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return events
 
 
-def test_clocks_are_locked_before_anything_is_made_and_unlocked_where_a_run_cannot_be(
-    options: Options, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+def test_clocks_are_locked_before_anything_is_made_and_unlocked_where_a_run_cannot_be(options, monkeypatch, snapshot):
     events = log_clocks(monkeypatch)
 
     def refuse(*_: object, **__: object) -> None:
@@ -571,7 +542,7 @@ def test_clocks_are_locked_before_anything_is_made_and_unlocked_where_a_run_cann
     assert not Path("results").exists()
 
 
-def test_a_profile_is_reported_and_is_no_run_to_go_on_with(options: Options) -> None:
+def test_a_profile_is_reported_and_is_no_run_to_go_on_with(options):
     selection = {name: options[name] for name in ("scenarios", "axes", "backend", "seed")}
     completed = session.run(session.plan(session.ProfileRequest(**selection, calls=3)))
     assert {launch.role for launch in completed.results.launches} == {Role.PROFILE}
@@ -583,7 +554,7 @@ def test_a_profile_is_reported_and_is_no_run_to_go_on_with(options: Options) -> 
 
 
 @pytest.mark.usefixtures("instant")
-def test_a_run_waits_for_another_one_where_it_is_asked_to(options: Options) -> None:
+def test_a_run_waits_for_another_one_where_it_is_asked_to(options):
     planned = session.plan(session.Request(**options))
     is_free, waits = threading.Event(), threading.Event()
 
@@ -616,9 +587,7 @@ def slots() -> list[Slot]:
 
 
 @pytest.mark.usefixtures("instant")
-def test_a_run_in_a_slot_has_its_part_of_the_memory_and_is_resumed_with_all_cpus_of_the_slot(
-    options: Options, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_in_a_slot_has_its_part_of_the_memory_and_is_resumed_with_all_cpus_of_the_slot(options, monkeypatch):
     memory: list[float] = []
 
     def make_executor(*values: Any, **named: Any) -> RunExecutor:
@@ -642,9 +611,7 @@ def test_a_run_in_a_slot_has_its_part_of_the_memory_and_is_resumed_with_all_cpus
 
 
 @pytest.mark.usefixtures("instant")
-def test_an_environment_that_cannot_be_prepared_is_not_built_beside_other_slots(
-    options: Options, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_environment_that_cannot_be_prepared_is_not_built_beside_other_slots(options, monkeypatch):
     names = _refuse_to_prepare("old", monkeypatch)
     monkeypatch.setattr(LocalBackend, "unprepared", lambda _, requirements: list(requirements))
     ears = Ears()
@@ -655,7 +622,7 @@ def test_an_environment_that_cannot_be_prepared_is_not_built_beside_other_slots(
     assert {launch.cell.environment for launch in completed.results.launches} == {"new"}
 
 
-def test_an_estimate_passes_over_damaged_runs_and_keeps_to_the_budget(options: Options) -> None:
+def test_an_estimate_passes_over_damaged_runs_and_keeps_to_the_budget(options):
     damaged = Path("results", "9999-01-01T00-00-00Z-0000")
     damaged.mkdir(parents=True)
     (damaged / "run.json").write_text("{")
@@ -663,7 +630,7 @@ def test_an_estimate_passes_over_damaged_runs_and_keeps_to_the_budget(options: O
     assert session.estimate_duration(planned).seconds == 60.0
 
 
-def test_a_launch_that_ended_under_tensorflow_s_profiler_and_was_made_again_is_no_failure(tmp_path: Path) -> None:
+def test_a_launch_that_ended_under_tensorflow_s_profiler_and_was_made_again_is_no_failure(tmp_path):
     lost = runs.launch(status=Status.FAILED, role=Role.PILOT, round=0)
     under = replace(lost, observations={ON_DEVICE: UNDER_WAY})
     results = Results(runs.run(), [under, runs.launch(), lost])
@@ -687,7 +654,7 @@ def both(options: Options, use_gpu: UseGpu, instant: InstantLaunches) -> Instant
 
 
 @pytest.mark.slow
-def test_both_devices_are_measured_one_after_the_other_and_compared(options: Options, both: InstantLaunches) -> None:
+def test_both_devices_are_measured_one_after_the_other_and_compared(options, both):
     folder = make_run(options, Ears(interrupt_after=4)).folder
     assert {(job.cell.device, requirement.lock.path.name, job.limits.gpus) for requirement, job in both.jobs} == {
         (Device.CPU, "there-cpu.txt", ()),
@@ -709,8 +676,8 @@ def test_both_devices_are_measured_one_after_the_other_and_compared(options: Opt
 
 @pytest.mark.usefixtures("both")
 def test_a_first_start_is_expected_unless_this_driver_already_compiled_for_this_gpu(
-    options: Options, use_gpu: UseGpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    options, use_gpu, monkeypatch, tmp_path
+):
     options |= {"device": [Device.GPU], "rounds": 1, "axes": {"way": ["fine"], "speed": ["fast"]}}
     for cuda, kind, seconds in (("11.0", "first_starts", FIRST_START), ("12.2", "lazy_starts", LAZY_START)):
         options["results"] = tmp_path / kind
@@ -739,7 +706,7 @@ def test_a_first_start_is_expected_unless_this_driver_already_compiled_for_this_
 
 
 @pytest.mark.usefixtures("both")
-def test_runs_on_both_devices_are_compared_with_runs_on_one_and_have_the_same_series(options: Options) -> None:
+def test_runs_on_both_devices_are_compared_with_runs_on_one_and_have_the_same_series(options):
     folders = [make_run(options, device=devices).folder for devices in ([Device.CPU, Device.GPU], [Device.GPU])]
     pair = session.compare(*folders, any_host=True)
     assert {(change.cell.device, change.cell.environment) for change in pair.changes.cells} == {(Device.GPU, "there")}
@@ -767,11 +734,8 @@ def scenario(bench, batch):
 
 
 def test_a_sweep_on_both_devices_reports_the_size_from_which_on_the_gpu_is_faster(
-    options: Options,
-    write_scenario: Callable[[str, str], Path],
-    both: InstantLaunches,
-    snapshot: SnapshotAssertion,
-) -> None:
+    options, write_scenario, both, snapshot
+):
     write_scenario("batches", BATCHES)
     completed = make_run(options, scenarios=["batches"], axes={"batch": ["1", "64"]})
     assert not completed.broken

@@ -1,7 +1,5 @@
 """Requests to measure a plain script."""
 
-from pathlib import Path
-
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -12,7 +10,7 @@ from harness.session.request import Request
 from harness.session.scripts import make_request
 
 
-def test_packages_of_a_file_are_added_to_each_release_if_they_apply_in_its_python(tmp_path: Path):
+def test_packages_of_a_file_are_added_to_each_release_if_they_apply_in_its_python(tmp_path):
     script, packages = tmp_path / "mine.py", tmp_path / "requirements.txt"
     script.write_text("x = 1\n")
     packages.write_text('numpy==1.16.4\ntyping-extensions==4.0.0 ; python_version < "3.8"\n')
@@ -25,7 +23,7 @@ def test_packages_of_a_file_are_added_to_each_release_if_they_apply_in_its_pytho
         make_request(script, Request(environments=[str(packages)]))
 
 
-def test_the_default_budget_can_be_exceeded_also_by_the_command_of_a_shard(tmp_path: Path):
+def test_the_default_budget_can_be_exceeded_also_by_the_command_of_a_shard(tmp_path):
     script = tmp_path / "mine.py"
     script.write_text("x = 1\n")
     request, _ = make_request(script, Request(environments=["tf2.15"], slots="2"))
@@ -46,7 +44,7 @@ def test_the_default_budget_can_be_exceeded_also_by_the_command_of_a_shard(tmp_p
         assert not request.budget_is_wish
 
 
-def test_a_function_without_a_name_is_refused(tmp_path: Path):
+def test_a_function_without_a_name_is_refused(tmp_path):
     script = tmp_path / "mine.py"
     script.write_text("print(1)\n")
     for name in ("", " "):

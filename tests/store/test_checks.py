@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.model.errors import DamagedError
 from harness.model.launch import Sample
@@ -158,7 +157,7 @@ def read_problem(folder: RunFolder) -> str:
     return raised.value.message.replace(str(folder.path), "FOLDER")
 
 
-def test_a_run_that_cannot_be_is_refused_by_its_place(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_a_run_that_cannot_be_is_refused_by_its_place(tmp_path, snapshot):
     problems = {}
     for case, change in RUN_CHANGES.items():
         document = run_json()
@@ -168,7 +167,7 @@ def test_a_run_that_cannot_be_is_refused_by_its_place(tmp_path: Path, snapshot: 
     assert problems == snapshot
 
 
-def test_a_launch_that_cannot_be_is_refused_by_its_line(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_a_launch_that_cannot_be_is_refused_by_its_line(tmp_path, snapshot):
     problems = {}
     for case, change in LAUNCH_CHANGES.items():
         document = launch_json()
@@ -177,7 +176,7 @@ def test_a_launch_that_cannot_be_is_refused_by_its_line(tmp_path: Path, snapshot
     assert problems == snapshot
 
 
-def test_a_value_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
+def test_a_value_that_is_nested_without_end_is_refused(tmp_path):
     text = json.dumps(launch_json()).replace('"n": 1', '"n": ' + "[" * 100_000 + "]" * 100_000)
     folder = write_folder(tmp_path, run_json(), launch_json())
     (tmp_path / "launches.jsonl").write_text(text + "\n")
@@ -185,7 +184,7 @@ def test_a_value_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
         folder.read_launches()
 
 
-def test_names_and_numbers_at_the_end_of_their_range_are_read(tmp_path: Path) -> None:
+def test_names_and_numbers_at_the_end_of_their_range_are_read(tmp_path):
     document = run_json()
     document["id"] = "x" * 200
     document["host"] |= {"cores": 0, "memory_bytes": 2**63 - 1, "locked_sm_clock_mhz": "no", "power_watts": None}
@@ -194,7 +193,7 @@ def test_names_and_numbers_at_the_end_of_their_range_are_read(tmp_path: Path) ->
     assert RunFolder.open(tmp_path).read_run().id == "x" * 200
 
 
-def test_every_sample_of_a_real_clock_is_in_the_range(tmp_path: Path) -> None:
+def test_every_sample_of_a_real_clock_is_in_the_range(tmp_path):
     clocked = launch(cell(size="1"), samples=[Sample(1e-9, 1, 0.0), Sample(86400.0, 1, 1e-9)])
     folder = write_folder(tmp_path, run_json(), json.loads(dump(clocked)) | {"group": launch_json()["group"]})
     assert folder.read_launches(folder.read_run())[0].samples == clocked.samples

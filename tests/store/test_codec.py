@@ -10,16 +10,16 @@ from tests.runs import launch, run
 from tests.schemas import FOLDER, schemas
 
 
-def test_the_schemas_in_the_docs_are_those_of_the_dataclasses() -> None:
+def test_the_schemas_in_the_docs_are_those_of_the_dataclasses():
     written = {name: json.loads((FOLDER / name).read_text()) for name in schemas()}
     assert written == schemas(), "make schema writes them again"
 
 
-def test_what_is_written_keeps_the_schema() -> None:
+def test_what_is_written_keeps_the_schema():
     values = {"run": run(), "launch": launch(), "summary": summarize(Results(run(), [launch()]))}
     for name, document in schemas().items():
         jsonschema.validate(json.loads(dump(values[name.split(".")[0]])), document)
 
 
-def test_numbers_that_are_not_finite_stay_json() -> None:
+def test_numbers_that_are_not_finite_stay_json():
     json.loads(dump(launch(observations={"loss": float("nan")})), parse_constant=pytest.fail)

@@ -8,17 +8,16 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from syrupy.assertion import SnapshotAssertion
 
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.launch import Launch, Status
+from harness.model.launch import Status
 from harness.store import folder as store
 from harness.store.codec import dump
 from harness.store.folder import RunFolder
 from tests.runs import launch, run
 
 
-def test_files_that_a_killed_harness_did_not_finish_are_removed(folder: RunFolder) -> None:
+def test_files_that_a_killed_harness_did_not_finish_are_removed(folder):
     folder.write_reports({"report.md": "whole", "charts/a.svg": "<svg/>"})
     (folder.path / "artifacts" / "launch").mkdir(parents=True)
     left = [".report.md.0123abcd.part", "charts/.a.svg.0123abcd.part", "artifacts/launch/.x.txt.0123abcd.part"]
@@ -46,7 +45,7 @@ LEFTOVERS: list[tuple[str, dict[str, str], bool]] = [
 ]
 
 
-def test_only_what_a_run_leaves_that_came_to_nothing_is_discarded(tmp_path: Path) -> None:
+def test_only_what_a_run_leaves_that_came_to_nothing_is_discarded(tmp_path):
     for number, (name, files, is_nothing) in enumerate(LEFTOVERS):
         path = tmp_path / str(number) / name
         path.mkdir(parents=True)
@@ -75,7 +74,7 @@ LAUNCHES = st.builds(
 
 @pytest.mark.slow
 @given(st.lists(LAUNCHES, max_size=4))
-def test_what_was_stored_is_read_again_a_line_each(launches: list[Launch]) -> None:
+def test_what_was_stored_is_read_again_a_line_each(launches):
     with tempfile.TemporaryDirectory() as results:
         folder = RunFolder.create(Path(results), "run")
         folder.write_run(run())
@@ -88,7 +87,7 @@ def test_what_was_stored_is_read_again_a_line_each(launches: list[Launch]) -> No
         assert dump(folder.read_run()) == dump(run())
 
 
-def test_launches_share_equal_values_and_only_those(folder: RunFolder) -> None:
+def test_launches_share_equal_values_and_only_those(folder):
     outputs = [0.25, 0.5]
     for number in (1, 1.0, True):
         folder.append(launch(fingerprint={"outputs": outputs, "number": number}, pins={"numpy": "1.17.4"}))
@@ -98,7 +97,7 @@ def test_launches_share_equal_values_and_only_those(folder: RunFolder) -> None:
     assert [type(entry.fingerprint["number"]) for entry in entries] == [int, float, bool]
 
 
-def test_a_torn_last_line_is_passed_over_and_cut_off_before_the_next(folder: RunFolder) -> None:
+def test_a_torn_last_line_is_passed_over_and_cut_off_before_the_next(folder):
     folder.append(launch(round=1))
     path = folder.path / "launches.jsonl"
     line = path.read_bytes()
@@ -113,7 +112,7 @@ def test_a_torn_last_line_is_passed_over_and_cut_off_before_the_next(folder: Run
     assert [entry.round for entry in folder.read_launches()] == [1, 2]
 
 
-def test_keys_of_a_later_minor_change_are_passed_over(folder: RunFolder) -> None:
+def test_keys_of_a_later_minor_change_are_passed_over(folder):
     folder.append(launch(round=1))
     path = folder.path / "launches.jsonl"
     path.write_bytes(path.read_bytes().replace(b"{", b'{"telemetry":{"clock":1},', 1))
@@ -126,7 +125,7 @@ def read_problem(action: Callable[[], object], folder: Path) -> str:
     return str(raised.value).replace(str(folder), "FOLDER").encode(errors="replace").decode()
 
 
-def test_folders_that_are_no_runs_are_refused(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_folders_that_are_no_runs_are_refused(tmp_path, snapshot):
     paths = {name: tmp_path / name for name in ("merged", "begun", "other", "links")}
     for path in paths.values():
         path.mkdir()
@@ -139,9 +138,7 @@ def test_folders_that_are_no_runs_are_refused(tmp_path: Path, snapshot: Snapshot
     assert problems == snapshot
 
 
-def test_a_results_folder_that_cannot_be_made_is_said_before_the_first_launch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+def test_a_results_folder_that_cannot_be_made_is_said_before_the_first_launch(tmp_path, monkeypatch, snapshot):
     (tmp_path / "file").touch()
     results = {"file": tmp_path / "file", "no UTF-8": tmp_path / os.fsdecode(b"\xff")}
     problems = {
@@ -156,9 +153,7 @@ def test_a_results_folder_that_cannot_be_made_is_said_before_the_first_launch(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["enough", "file"]
 
 
-def test_launches_that_cannot_be_read_get_a_sentence(
-    folder: RunFolder, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+def test_launches_that_cannot_be_read_get_a_sentence(folder, monkeypatch, snapshot):
     path = folder.path / "launches.jsonl"
     line, problems = dump(launch()) + b"\n", {}
     newer = line.replace(b'"schema":1', b'"schema":99')
@@ -180,7 +175,7 @@ def test_launches_that_cannot_be_read_get_a_sentence(
     assert problems == snapshot
 
 
-def test_a_disk_that_fills_up_leaves_no_part_of_a_line(folder: RunFolder, snapshot: SnapshotAssertion) -> None:
+def test_a_disk_that_fills_up_leaves_no_part_of_a_line(folder, snapshot):
     folder.append(launch(round=1))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, ((folder.path / "launches.jsonl").stat().st_size + 100, limits[1]))
@@ -192,14 +187,14 @@ def test_a_disk_that_fills_up_leaves_no_part_of_a_line(folder: RunFolder, snapsh
     assert not folder.repair()
 
 
-def test_artifacts_never_leave_their_folder_and_stay_apart(folder: RunFolder) -> None:
+def test_artifacts_never_leave_their_folder_and_stay_apart(folder):
     paths = folder.write_artifacts("g-round1", {"../../evil": b"x", "profile.pstats": b"y"})
     assert paths == ["artifacts/g-round1/evil", "artifacts/g-round1/profile.pstats"]
     paths = folder.write_artifacts("g", {"x/data.txt": b"1", "y/data.txt": b"2"})
     assert [(folder.path / path).read_bytes() for path in paths] == [b"1", b"2"]
 
 
-def test_a_report_takes_the_place_of_an_older_one(folder: RunFolder) -> None:
+def test_a_report_takes_the_place_of_an_older_one(folder):
     folder.write_reports({"report.md": "1", "details.md": "1", "charts/old.svg": "<svg/>", "charts/both.svg": "<svg/>"})
     (folder.path / "opened before").hardlink_to(folder.path / "report.md")
     written = folder.write_reports({"report.md": "2", "charts/both.svg": "<svg>2</svg>", "charts/../out.svg": "<svg/>"})
@@ -215,9 +210,7 @@ def test_a_report_takes_the_place_of_an_older_one(folder: RunFolder) -> None:
     assert not list(folder.path.glob("charts*"))
 
 
-def test_what_cannot_be_written_is_told_with_the_command_that_goes_on(
-    folder: RunFolder, snapshot: SnapshotAssertion
-) -> None:
+def test_what_cannot_be_written_is_told_with_the_command_that_goes_on(folder, snapshot):
     (folder.path / "charts").write_text("a file")
     problems = {"run": read_problem(lambda: folder.write_reports({"charts/a.svg": "<svg/>"}), folder.path)}
     (folder.path / "run.json").unlink()
@@ -233,7 +226,7 @@ def put_link(folder: RunFolder, victim: Path, name: str) -> Path:
     return path
 
 
-def test_a_folder_with_a_link_in_it_is_refused_by_the_links_name(folder: RunFolder, tmp_path: Path) -> None:
+def test_a_folder_with_a_link_in_it_is_refused_by_the_links_name(folder, tmp_path):
     victim = tmp_path / "victim"
     victim.write_text("mine")
     for name in ("report.md", "run.json.part", ".lock", "launches.jsonl", "charts", "artifacts"):
@@ -244,7 +237,7 @@ def test_a_folder_with_a_link_in_it_is_refused_by_the_links_name(folder: RunFold
     assert victim.read_text() == "mine"
 
 
-def test_nothing_is_written_through_a_link(folder: RunFolder, tmp_path: Path) -> None:
+def test_nothing_is_written_through_a_link(folder, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "old.svg").write_text("mine")
@@ -265,7 +258,7 @@ def test_nothing_is_written_through_a_link(folder: RunFolder, tmp_path: Path) ->
     assert (elsewhere / "old.svg").read_text() == "mine"
 
 
-def test_a_launchs_artifacts_lie_below_the_runs_folder(folder: RunFolder, tmp_path: Path) -> None:
+def test_a_launchs_artifacts_lie_below_the_runs_folder(folder, tmp_path):
     (tmp_path / "steady.json").write_text("{}")
     (folder.path / "artifacts").mkdir()
     (folder.path / "artifacts" / "link").symlink_to(tmp_path)
@@ -274,7 +267,7 @@ def test_a_launchs_artifacts_lie_below_the_runs_folder(folder: RunFolder, tmp_pa
             folder.read_profiles(launch(artifacts=[name]))
 
 
-def test_a_run_is_known_as_ones_own_until_it_is_changed(folder: RunFolder) -> None:
+def test_a_run_is_known_as_ones_own_until_it_is_changed(folder):
     assert not folder.is_from_here()
     folder.write_run(run(), signed=True)
     assert folder.is_from_here()

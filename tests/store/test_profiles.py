@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.model.errors import UsageError
 from harness.model.profile import Caller, Part
@@ -34,7 +33,7 @@ def read(folder: Path, text: str) -> Any:
     return RunFolder(folder).read_profiles(launch(artifacts=artifacts))
 
 
-def test_a_profile_is_read_with_its_functions_callers_and_stacks(tmp_path: Path) -> None:
+def test_a_profile_is_read_with_its_functions_callers_and_stacks(tmp_path):
     (profile,) = read(tmp_path, json.dumps(DOCUMENT)).values()
     assert (profile.part, profile.calls, profile.own) == (Part.STEADY, 50, pytest.approx(0.4))
     assert profile.functions[1].callers == [Caller(0, 100, 0.3, 0.3)]
@@ -57,7 +56,7 @@ WRONG: dict[str, dict[str, Any]] = {
 }
 
 
-def test_what_cannot_be_is_refused_with_the_files_name(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_what_cannot_be_is_refused_with_the_files_name(tmp_path, snapshot):
     texts = {case: json.dumps({**DOCUMENT, **changes}) for case, changes in WRONG.items()}
     texts |= {"empty": "", "no fields": "{}", "list": "[]", "endless": '{"calls": 1e999}', "null byte": "\x00"}
     problems = {}
@@ -71,7 +70,7 @@ def test_what_cannot_be_is_refused_with_the_files_name(tmp_path: Path, snapshot:
     assert problems == snapshot
 
 
-def test_a_profile_may_take_no_time_and_have_one_call(tmp_path: Path) -> None:
+def test_a_profile_may_take_no_time_and_have_one_call(tmp_path):
     least = {"calls": 1, "seconds": 0.0, "plain_seconds": None, "stacks": [[0.0, [1]]]}
     (profile,) = read(tmp_path, json.dumps({**DOCUMENT, **least})).values()
     assert (profile.calls, profile.seconds, profile.stacks[0][1]) == (1, 0.0, [1])

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
 from harness.files import hash_files
@@ -97,7 +96,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIn
         yield package_index
 
 
-def test_issues_are_in_the_order_of_the_trackers_form(golden) -> None:
+def test_issues_are_in_the_order_of_the_trackers_form(golden):
     old = replace(OLD, python="3.7")
     for tracker in ("tensorflow", "keras"):
         results = Results(make_run(environments=(old,)), rounds(TIMES))
@@ -107,13 +106,13 @@ def test_issues_are_in_the_order_of_the_trackers_form(golden) -> None:
         assert text.replace(code[1], "…\n") == golden
 
 
-def test_what_is_not_shown_is_not_said_as_if_it_were() -> None:
+def test_what_is_not_shown_is_not_said_as_if_it_were():
     unclear = Results(make_run(), rounds({EAGER: 0.0101, GRAPH: 0.01}, spread=0.1))
     assert "doesn't establish" in read_issue(unclear)["Current behavior?"]
     assert "doesn't establish" not in read_issue(Results(make_run(), rounds(TIMES)))["Current behavior?"]
 
 
-def test_two_releases_have_an_environment_each() -> None:
+def test_two_releases_have_an_environment_each():
     members = {cell("tf2.0"): 0.01, cell("tf2.1"): 0.02}
     results = Results(make_run(members, about=compared("environment"), environments=(OLD, NEW)), rounds(members))
     texts = make_files(results)
@@ -126,7 +125,7 @@ def test_two_releases_have_an_environment_each() -> None:
         assert words in texts["issue.md"]
 
 
-def test_what_the_lock_still_holds_is_told_with_its_hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_lock_still_holds_is_told_with_its_hashes(tmp_path, monkeypatch):
     hashed = f"numpy==1.17.4 \\\n    --hash=sha256:{'0' * 64}\ntensorflow==2.0.0 \\\n    --hash=sha256:{'1' * 64}\n"
     lock = tmp_path / "tf2.0-cpu.txt"
     monkeypatch.setattr(bundle, "lock_file", lambda *_: lock)
@@ -141,7 +140,7 @@ def test_what_the_lock_still_holds_is_told_with_its_hashes(tmp_path: Path, monke
     assert "--hash" not in texts["issue.md"]
 
 
-def test_a_container_starts_from_the_digest_that_the_engine_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_container_starts_from_the_digest_that_the_engine_knows(monkeypatch):
     digest = "python@sha256:" + "a" * 64
     results = Results(make_run(images={"tf2.0": "sha256:1"}), rounds(TIMES))
     monkeypatch.setattr("harness.backends.docker.engine.connect", lambda: None)
@@ -153,7 +152,7 @@ def test_a_container_starts_from_the_digest_that_the_engine_knows(monkeypatch: p
         assert words in text
 
 
-def test_a_nightly_that_shows_it_too_or_not_is_named() -> None:
+def test_a_nightly_that_shows_it_too_or_not_is_named():
     for seconds, answer in ((0.02, "Yes, with 2.22.0.dev20261101: eager takes 2.0"), (0.005, "No, with 2.22")):
         times = {**TIMES, cell("nightly", mode="eager"): seconds, cell("nightly", mode="graph"): 0.01}
         results = Results(make_run(times, environments=(OLD, NIGHTLY)), rounds(times, spread=0.001))
@@ -167,7 +166,7 @@ def make_claim(environment: str = "tf2.0", worse: str = "eager", **changes: obje
     return replace(claim, **changes)  # type: ignore[arg-type]
 
 
-def test_what_an_issue_claims_comes_first_with_its_outcome() -> None:
+def test_what_an_issue_claims_comes_first_with_its_outcome():
     claim = make_claim(hardware="a laptop")
     results = Results(make_run(about=compared(claims=[claim])), rounds(TIMES))
     text = read_issue(results)["Current behavior?"]
@@ -180,7 +179,7 @@ def test_what_an_issue_claims_comes_first_with_its_outcome() -> None:
     assert about.worse.cell == EAGER
 
 
-def test_a_claim_is_about_the_newest_release_in_which_it_holds() -> None:
+def test_a_claim_is_about_the_newest_release_in_which_it_holds():
     times = {
         cell(name, mode=mode): 0.01 * (ratio if mode == "eager" else 1.0)
         for name, ratio in (("tf2.0", 2.0), ("tf2.1", 3.0), ("tf2.2", 1.0), ("nightly", 2.0))
@@ -192,7 +191,7 @@ def test_a_claim_is_about_the_newest_release_in_which_it_holds() -> None:
     assert [side.environment.name for side in about.sides] == ["tf2.1", "tf2.1"]
 
 
-def test_a_merged_runs_machine_is_no_argument_of_the_scenario(tmp_path: Path) -> None:
+def test_a_merged_runs_machine_is_no_argument_of_the_scenario(tmp_path):
     members = {cell("tf2.0", mode=mode, **{MACHINE: "a"}): seconds for mode, seconds in (("eager", 3), ("graph", 1))}
     about = compared()
     about = replace(about, axes={MACHINE: ["a", "b"], **about.axes})
@@ -201,7 +200,7 @@ def test_a_merged_runs_machine_is_no_argument_of_the_scenario(tmp_path: Path) ->
     assert [side["arguments"].keys() for side in sides] == [{"call", "dtype", "mode"}] * 2
 
 
-def test_the_code_of_a_projects_scenario_is_the_measured_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_of_a_projects_scenario_is_the_measured_one(tmp_path, monkeypatch):
     measured, path = f'# /// script\n# [tool.harness]\n# title = "T"\n# ///\n{TEXT}', tmp_path / "scenarios" / "step.py"
     path.parent.mkdir()
     path.write_text(measured)
@@ -223,7 +222,7 @@ def test_the_code_of_a_projects_scenario_is_the_measured_one(tmp_path: Path, mon
     assert "range(7 if" in code(own={})
 
 
-def test_growth_of_memory_is_told_in_bytes_a_call() -> None:
+def test_growth_of_memory_is_told_in_bytes_a_call():
     def leaking(of, slope):
         return [
             launch(of, 0.01, number, memory=[(at, 1e8 + at * slope * (1 + number / 100)) for at in range(0, 101, 10)])
@@ -237,7 +236,7 @@ def test_growth_of_memory_is_told_in_bytes_a_call() -> None:
     assert 'OF = "memory growth"' in make_files(results)["repro.py"]
 
 
-def test_what_is_too_long_for_an_issue_is_left_to_the_attachment() -> None:
+def test_what_is_too_long_for_an_issue_is_left_to_the_attachment():
     lines = TEXT + "".join(f"# line {number} of very many\n" for number in range(4000))
     docstring = TEXT.replace("A step of nothing.", "A step of nothing. " * 4000)
     for script in (lines, docstring):
@@ -246,7 +245,7 @@ def test_what_is_too_long_for_an_issue_is_left_to_the_attachment() -> None:
     assert "bundle.zip" in texts["issue.md"]
 
 
-def test_nothing_tells_the_machine_or_its_user(tmp_path: Path, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_tells_the_machine_or_its_user(tmp_path, measured, monkeypatch):
     home = tmp_path / "home" / "jane-doe"
     home.mkdir(parents=True)
     secrets = ["jane-doe", "workstation-7", str(tmp_path), str(Path.cwd())]
@@ -273,7 +272,7 @@ def test_nothing_tells_the_machine_or_its_user(tmp_path: Path, measured: Path, m
 
 
 @pytest.mark.slow
-def test_the_notebooks_cells_run_as_they_are(tmp_path: Path, measured: Path, index: PackageIndex) -> None:
+def test_the_notebooks_cells_run_as_they_are(tmp_path, measured, index):
     index.add("tensorflow-2.0.0-py3-none-any")
     index.add("numpy-1.17.4-py3-none-any")
     write(measured, "tensorflow")
@@ -291,13 +290,13 @@ def test_the_notebooks_cells_run_as_they_are(tmp_path: Path, measured: Path, ind
     assert (there / "tf2.0" / "bin" / "python").exists()
 
 
-def test_two_cells_are_compared_if_they_are_selected() -> None:
+def test_two_cells_are_compared_if_they_are_selected():
     about = select(Results(make_run(), rounds(TIMES)), ["step"], ["tf2.*"], {})
     assert [side.cell for side in about.sides] == [EAGER, GRAPH]
     assert about.clause.startswith("eager takes 3.0")
 
 
-def test_a_cell_without_a_result_has_a_script_and_no_text_for_an_issue() -> None:
+def test_a_cell_without_a_result_has_a_script_and_no_text_for_an_issue():
     results = Results(make_run(), [broken(EAGER, Status.FAILED), *rounds({GRAPH: 0.01})])
     about = select(results, [], [], {"mode": ["eager"]})
     assert [side.cell for side in about.sides] == [EAGER]
@@ -308,7 +307,7 @@ def test_a_cell_without_a_result_has_a_script_and_no_text_for_an_issue() -> None
         assert words in texts["repro.py"]
 
 
-def test_what_has_no_bundle_is_refused(measured: Path, snapshot: SnapshotAssertion) -> None:
+def test_what_has_no_bundle_is_refused(measured, snapshot):
     members = [cell(name, mode=mode) for name in ("tf2.0", "tf2.1") for mode in ("graph", "eager")]
     four = Results(make_run(members, environments=(OLD, NEW)), [])
     selections: list[tuple[list[str], dict[str, list[str]]]] = [

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
 from harness.model.defaults import CLAIM_MEASURE, CLAIM_WARMUP, ISSUE_BUDGET, MOST_ISSUES_BUDGET
@@ -20,7 +19,6 @@ from harness.session.request import EVENLY, Request
 from harness.upstream import repro
 from harness.upstream.issue_index import KnownIssue, load_library
 from tests.claims import BETTER, CLAIM, WORSE, claimed_scenario
-from tests.cli.conftest import Harness
 from tests.factories import rounds, run
 from tests.refusal import read_refusal
 
@@ -32,7 +30,7 @@ def names(issues: list[KnownIssue]) -> list[str]:
 
 
 @pytest.mark.usefixtures("claiming")
-def test_issues_are_found_by_name_by_family_and_all_of_them() -> None:
+def test_issues_are_found_by_name_by_family_and_all_of_them():
     library = load_library()
     assert names(library.select([], every=True)) == ["K#7", "T#1001"]
     assert names(library.select([], "calls")) == ["K#7", "T#1001"]
@@ -41,7 +39,7 @@ def test_issues_are_found_by_name_by_family_and_all_of_them() -> None:
 
 
 @pytest.mark.usefixtures("claiming")
-def test_what_there_is_not_is_refused(snapshot: SnapshotAssertion) -> None:
+def test_what_there_is_not_is_refused(snapshot):
     library = load_library()
     selections: list[tuple[list[str], dict[str, Any]]] = [
         ([], {}),
@@ -62,7 +60,7 @@ def test_what_there_is_not_is_refused(snapshot: SnapshotAssertion) -> None:
 
 
 @pytest.mark.usefixtures("claiming")
-def test_an_issue_as_json() -> None:
+def test_an_issue_as_json():
     library = load_library()
     (entry,) = json.loads(library.document(library.select(["T#1001"])))
     assert entry["issue"] == "T#1001"
@@ -72,7 +70,7 @@ def test_an_issue_as_json() -> None:
     assert entry["seconds"] > 0.0
 
 
-def test_what_a_stored_run_took_is_known(claiming: Harness) -> None:
+def test_what_a_stored_run_took_is_known(claiming):
     assert load_library().issues[parse("T#1001")].took == 0.0
     (claiming.root / "docs").mkdir()
     path = claiming.root / "docs" / "upstream.json"
@@ -84,7 +82,7 @@ def test_what_a_stored_run_took_is_known(claiming: Harness) -> None:
 
 
 @pytest.mark.usefixtures("claiming")
-def test_what_is_measured_is_the_claims_cells_for_a_short_time_until_they_are_clear() -> None:
+def test_what_is_measured_is_the_claims_cells_for_a_short_time_until_they_are_clear():
     issues = load_library().select(["T#1001"])
     planned = plan(repro.request(Request(backend="local"), issues, ""))
     assert sorted(map(str, planned.cells)) == [f"sums {name} {size}" for name in ("new", "old") for size in LENGTHS]
@@ -108,14 +106,14 @@ def test_what_is_measured_is_the_claims_cells_for_a_short_time_until_they_are_cl
 
 
 @pytest.mark.slow
-def test_claims_about_a_leak_have_a_control_of_growth() -> None:
+def test_claims_about_a_leak_have_a_control_of_growth():
     # of the catalogue's own: 40 % and more of what is claimed is enough to tell, so that no other claim has one
     planned = plan(repro.request(Request(backend="local"), load_library().select(["T#33009"]), ""))
     assert [str(group.control) for group in planned.plan.groups] == ["predict_memory tf2.0 predict"]
 
 
 @pytest.mark.slow
-def test_a_shard_of_many_claims_has_all_groups_of_a_scenario() -> None:
+def test_a_shard_of_many_claims_has_all_groups_of_a_scenario():
     # of the catalogue's own: the claims of a scenario are judged together
     issues = load_library().select([], "memory")
     parts = [
@@ -133,7 +131,7 @@ def claimed_results(launches: list[Launch], *cells: Cell) -> Results:
     return Results(replace(one_run, plan=replace(one_run.plan, claims=[CLAIM.issue.short])), launches)
 
 
-def test_a_gate_of_claims() -> None:
+def test_a_gate_of_claims():
     gates = {
         (3.0, "confirmed"): (Gate.SLOWER, []),
         (3.0, "fixed"): (Gate.PASSED, []),
@@ -155,7 +153,7 @@ def test_a_gate_of_claims() -> None:
     assert repro.gate(claimed_results(launches, *later), "fixed") is Gate.SLOWER
 
 
-def test_a_nightly_that_cannot_be_had_is_said(claiming: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_nightly_that_cannot_be_had_is_said(claiming, monkeypatch):
     def refuse(_: object, names: list[str]) -> None:
         raise CannotRunHereError(f"{names[0]}: the index does not answer.")
 

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.project import Project
 from harness.catalog.scenarios import find_scenario_files
@@ -68,7 +67,7 @@ def run_text(text: str, folder: Path, *arguments: str) -> subprocess.CompletedPr
 
 
 @pytest.mark.slow
-def test_it_runs_both_sides_in_turn_as_it_is_and_prints_times_and_ratio(tmp_path: Path) -> None:
+def test_it_runs_both_sides_in_turn_as_it_is_and_prints_times_and_ratio(tmp_path):
     process = run_text(make(), tmp_path, "-I", "repro.py")
     assert process.returncode == 0, process.stderr
     *rounds, last = process.stdout.splitlines()
@@ -82,7 +81,7 @@ def test_it_runs_both_sides_in_turn_as_it_is_and_prints_times_and_ratio(tmp_path
 
 
 @pytest.mark.slow
-def test_one_side_runs_in_the_interpreter_of_an_environment_and_fails_with_its_own_error(tmp_path: Path) -> None:
+def test_one_side_runs_in_the_interpreter_of_an_environment_and_fails_with_its_own_error(tmp_path):
     process = run_text(make(of="traces"), tmp_path, "repro.py", "--only", "1", sys.executable)
     assert process.returncode == 0, process.stderr
     lines = process.stdout.splitlines()
@@ -95,7 +94,7 @@ def test_one_side_runs_in_the_interpreter_of_an_environment_and_fails_with_its_o
     assert "fast: exit status 1" in process.stderr
 
 
-def test_its_bench_measures_what_the_kit_measures(tmp_path: Path) -> None:
+def test_its_bench_measures_what_the_kit_measures(tmp_path):
     repro = import_text(
         make().replace("WARM_UP, MEASURE, SAMPLE = 0.5, 1.5, 0.02", "WARM_UP, MEASURE, SAMPLE = 0, 0, 0"), tmp_path
     )
@@ -115,7 +114,7 @@ def test_its_bench_measures_what_the_kit_measures(tmp_path: Path) -> None:
     assert calls == []
 
 
-def test_what_a_scenario_takes_of_the_kit_is_written_into_it_and_no_more() -> None:
+def test_what_a_scenario_takes_of_the_kit_is_written_into_it_and_no_more():
     text = make()
     assert "def version(text):" in text
     assert "import re\n" in text
@@ -126,7 +125,7 @@ def test_what_a_scenario_takes_of_the_kit_is_written_into_it_and_no_more() -> No
 
 
 @pytest.mark.slow
-def test_every_scenario_becomes_one_file_for_its_oldest_python() -> None:
+def test_every_scenario_becomes_one_file_for_its_oldest_python():
     paths = find_scenario_files(Project(ROOT))
     assert len(paths) > 50
     for path in paths:
@@ -143,7 +142,7 @@ def script_scenario(plain: str, options: str = "") -> str:
 
 
 @pytest.mark.slow
-def test_a_plain_script_is_executed_whole_and_gets_its_arguments_and_its_standard_input(tmp_path: Path) -> None:
+def test_a_plain_script_is_executed_whole_and_gets_its_arguments_and_its_standard_input(tmp_path):
     plain = """\
 import sys
 
@@ -164,7 +163,7 @@ if __name__ == "__main__":
     assert "slow: exit status 3" in run_text(document, tmp_path, "-I", "repro.py").stderr
 
 
-def test_characters_at_which_only_texts_are_split_move_no_line() -> None:
+def test_characters_at_which_only_texts_are_split_move_no_line():
     text = TEXT.replace("import os\n", "import os\n\n# pages:\f and lines:\u2028.\n")
     for line_break in ("\n", "\r\n", "\r"):
         document = make(text.replace("\n", line_break))
@@ -174,7 +173,7 @@ def test_characters_at_which_only_texts_are_split_move_no_line() -> None:
         assert document.count('if __name__ == "__main__":') == 1
 
 
-def test_what_cannot_be_one_file_is_refused(snapshot: SnapshotAssertion) -> None:
+def test_what_cannot_be_one_file_is_refused(snapshot):
     changes = {
         "another name": "from kit import version as v, main",
         "no such name": "from kit import something, main",

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError
-from syrupy.assertion import SnapshotAssertion
 
 from harness.backends.docker import backend as code
 from harness.backends.docker import cuda, gpus
@@ -43,9 +42,7 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> DockerBackend:
     return backend  # type: ignore[no-any-return]
 
 
-def test_images_are_made_outside_of_containers_or_with_buildx(
-    backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_images_are_made_outside_of_containers_or_with_buildx(backend, monkeypatch):
     for container, version in ("", None), ("Docker", "v0.13"), ("Docker", None):
         monkeypatch.setattr("harness.machine.host.detect_container", lambda value=container: value)
         monkeypatch.setattr(code.bake, "get_version", lambda value=version: value)
@@ -56,18 +53,14 @@ def test_images_are_made_outside_of_containers_or_with_buildx(
         backend.check_tools()
 
 
-def test_the_registry_that_images_have_in_their_names_is_told(
-    backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_registry_that_images_have_in_their_names_is_told(backend, monkeypatch):
     facts = {"name": "docker", "engine": "Docker Engine 28"}
     assert backend.facts().to_dict() == facts
     monkeypatch.setenv("REGISTRY", "ghcr.io/x/")
     assert backend.facts().to_dict() == {**facts, "registry": "ghcr.io/x/"}
 
 
-def test_launches_are_moved_between_the_cpus_of_this_machine_alone(
-    backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_launches_are_moved_between_the_cpus_of_this_machine_alone(backend, monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 4)
     for is_here, info, can in (
         (True, {"CPUSet": True, "NCPU": 4}, True),
@@ -96,9 +89,7 @@ def containers(monkeypatch: pytest.MonkeyPatch, backend: DockerBackend) -> list[
     return specifications
 
 
-def test_launches_have_priority_once_a_container_has_started_with_it(
-    backend: DockerBackend, containers: list[Specification]
-) -> None:
+def test_launches_have_priority_once_a_container_has_started_with_it(backend, containers):
     # nothing is tried on all CPUs, or without an image
     assert backend.give_priority([0, 1, 2, 3]) == []
     images, vars(backend)["_ids"] = vars(backend)["_ids"], {}
@@ -113,9 +104,7 @@ def test_launches_have_priority_once_a_container_has_started_with_it(
 
 
 @pytest.mark.usefixtures("containers")
-def test_without_priority_launches_go_on_and_without_an_engine_the_run_ends(
-    backend: DockerBackend, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+def test_without_priority_launches_go_on_and_without_an_engine_the_run_ends(backend, monkeypatch, snapshot):
     def fail(error: Exception) -> None:
         def create(*_: object) -> None:
             with raise_as_sentences("run a container"):
@@ -131,9 +120,7 @@ def test_without_priority_launches_go_on_and_without_an_engine_the_run_ends(
         backend.give_priority([3])
 
 
-def test_the_gpu_code_that_is_read_in_an_image_is_returned_if_it_was_assumed(
-    backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_gpu_code_that_is_read_in_an_image_is_returned_if_it_was_assumed(backend, monkeypatch):
     environment = Environment("tf-nightly-2.23.0", "2.23.0", "3.13", "", cuda="12.5", gpu_code="sm_90")
     read = replace(environment, gpu_code="sm_90 compute_120")
     monkeypatch.setattr(code, "run_script", lambda *_, **__: ('{"packages": {}, "system": {}}', "", Ending(0)))
@@ -171,9 +158,7 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, GpuWay]]:
 BY_RUNTIME = "Containers get GPUs through the runtime nvidia."
 
 
-def test_launches_get_gpus_by_the_way_that_worked_once_it_was_tried(
-    backend: DockerBackend, trials: list[tuple[str, GpuWay]]
-) -> None:
+def test_launches_get_gpus_by_the_way_that_worked_once_it_was_tried(backend, trials):
     assert backend.try_gpus([MADE]) == []  # none were requested
     assert backend.facts().gpus_by == ""
     backend.check_gpus(["0"])
@@ -188,9 +173,7 @@ def test_launches_get_gpus_by_the_way_that_worked_once_it_was_tried(
     assert trials == [("sha256:1", GpuWay.CDI), ("sha256:1", GpuWay.RUNTIME)]
 
 
-def test_before_its_images_are_built_any_image_of_ours_shows_which_way_works(
-    backend: DockerBackend, trials: list[tuple[str, GpuWay]]
-) -> None:
+def test_before_its_images_are_built_any_image_of_ours_shows_which_way_works(backend, trials):
     backend.check_gpus(["0"], GpuWay.RUNTIME)
     assert backend.try_gpus([NOT_MADE]) == []
     assert not trials
@@ -202,9 +185,7 @@ def test_before_its_images_are_built_any_image_of_ours_shows_which_way_works(
         backend.try_gpus([NOT_MADE])
 
 
-def test_an_image_that_is_no_part_of_the_run_cannot_end_it(
-    backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_image_that_is_no_part_of_the_run_cannot_end_it(backend, monkeypatch):
     def try_access(_: object, image: str, *__: object) -> tuple[str, str]:
         if image == "sha256:2":
             raise CannotRunHereError("No such image.")
@@ -226,12 +207,7 @@ def find_access(backend: DockerBackend, *wanted: str, any_image: str = "") -> An
     return backend.findings([], wanted)[-1]
 
 
-def test_the_doctor_tries_the_ways_with_any_image_of_ours_if_it_is_asked_to(
-    backend: DockerBackend,
-    trials: list[tuple[str, GpuWay]],
-    monkeypatch: pytest.MonkeyPatch,
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_the_doctor_tries_the_ways_with_any_image_of_ours_if_it_is_asked_to(backend, trials, monkeypatch, snapshot):
     monkeypatch.setattr(code.bake, "get_version", lambda: None)
     vars(backend.engine).update(version="28.2", address="")
     checks = {
@@ -253,7 +229,7 @@ def test_the_doctor_tries_the_ways_with_any_image_of_ours_if_it_is_asked_to(
     assert {case: [check.level, check.value, check.advice] for case, check in checks.items()} == snapshot
 
 
-def test_the_doctor_has_the_advice_of_the_connection(backend: DockerBackend) -> None:
+def test_the_doctor_has_the_advice_of_the_connection(backend):
     def refuse(_: object) -> None:
         raise CannotRunHereError("Permission denied.", "Give your user access.")
 
@@ -261,7 +237,7 @@ def test_the_doctor_has_the_advice_of_the_connection(backend: DockerBackend) -> 
     assert backend.findings([], [])[0].advice.startswith("Give your user access. ")
 
 
-def test_containers_of_a_run_that_goes_on_and_of_other_users_are_not_cleaned_away() -> None:
+def test_containers_of_a_run_that_goes_on_and_of_other_users_are_not_cleaned_away():
     labels = {RUN_LABEL: "run", OWNER_LABEL: get_owner()}
     with hold_run_lock("run"):
         assert not _is_ours_and_ended(labels)
@@ -269,9 +245,7 @@ def test_containers_of_a_run_that_goes_on_and_of_other_users_are_not_cleaned_awa
     assert not _is_ours_and_ended({**labels, OWNER_LABEL: "elsewhere:0"})
 
 
-def test_a_launch_that_docker_desktop_refuses_needs_no_toolkit(
-    backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_launch_that_docker_desktop_refuses_needs_no_toolkit(backend, monkeypatch):
     def refuse(*_: object) -> Any:
         raise CannotRunHereError('could not select device driver "nvidia" with capabilities: [[gpu]]')
 

@@ -4,7 +4,6 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from syrupy.assertion import SnapshotAssertion
 
 from harness.backends.docker.cuda import CudaReport, is_enough, judge, list_cudnn_parts, list_libraries
 from harness.catalog.environments import load_environments
@@ -101,7 +100,7 @@ OTHER_CODE = {
 }
 
 
-def test_what_the_catalogue_does_not_describe_disagrees(snapshot: SnapshotAssertion):
+def test_what_the_catalogue_does_not_describe_disagrees(snapshot):
     reports = {case: judge_change(part, {**probe()[part], **changes}) for case, (part, changes) in OTHERS.items()}
     reports |= {case: judge_change("", None, code=code, **catalog) for case, (code, catalog) in OTHER_CODE.items()}
     # an image that brings its packages has to have those that scenarios import; another one's lock names what is in it

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.backends.docker.gpu_refusals import REFUSALS, GpuRefusedError, explain_refusals, find_meaning
 from harness.model.errors import CannotRunHereError
@@ -19,7 +18,7 @@ def explain(words: str, gpus: list[str]) -> CannotRunHereError:
     return error.value
 
 
-def test_a_refusal_that_is_known_has_a_sentence_and_what_mends_it(snapshot: SnapshotAssertion) -> None:
+def test_a_refusal_that_is_known_has_a_sentence_and_what_mends_it(snapshot):
     meanings = []
     for words in WORDS:
         error = explain(f"refused: {words}", ["0", "1"])
@@ -33,7 +32,7 @@ def test_a_refusal_that_is_known_has_a_sentence_and_what_mends_it(snapshot: Snap
     assert {meaning.words for meaning in refusals if meaning} == {refusal.words for refusal in REFUSALS}
 
 
-def test_control_groups_are_disabled_for_rootless_engines_alone() -> None:
+def test_control_groups_are_disabled_for_rootless_engines_alone():
     """In an engine with root, no container could open the GPUs after that."""
     words = "nvidia-container-cli: mount error: failed to add device rules: bpf_prog_query(BPF_CGROUP_DEVICE) failed"
     with_root, rootless = find_meaning(words), find_meaning(words, rootless=True)
@@ -43,14 +42,14 @@ def test_control_groups_are_disabled_for_rootless_engines_alone() -> None:
     assert "no-cgroups" in rootless.command
 
 
-def test_a_refusal_about_gpus_that_is_not_known_is_told_as_it_is() -> None:
+def test_a_refusal_about_gpus_that_is_not_known_is_told_as_it_is():
     error = explain("CDI device injection failed: the moon is full", ["0"])
     assert type(error) is GpuRefusedError
     assert error.message == "--gpus 0: CDI device injection failed: the moon is full"
     assert "harness doctor --gpu" in error.advice
 
 
-def test_any_other_refusal_is_let_be() -> None:
+def test_any_other_refusal_is_let_be():
     for gpus, words in (["0"], "Requested CPUs are not available"), ([], "unresolvable CDI devices vendor.com/net=eth"):
         error = explain(words, gpus)
         assert (type(error), error.message, error.advice) == (CannotRunHereError, words, "Look elsewhere.")

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.backends.docker import gpus
 from harness.backends.docker.gpu_refusals import GpuRefusedError
@@ -68,7 +67,7 @@ DISCOVERED = {
 HOOKED, UNHOOKED = True, False
 
 
-def test_the_ways_of_an_engine_are_those_that_it_and_the_machine_show() -> None:
+def test_the_ways_of_an_engine_are_those_that_it_and_the_machine_show():
     both = {**WITH_CDI, **WITH_RUNTIME}
     cases = [
         ((WITH_CDI, ["0", "all"], UNHOOKED), [GpuAccess(CDI, ("0", "all"))]),
@@ -114,7 +113,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("bare")
-def test_a_way_that_was_requested_is_the_only_one() -> None:
+def test_a_way_that_was_requested_is_the_only_one():
     engine = make_engine({**DISCOVERED, **WITH_RUNTIME})
     assert find_ways(engine) == [CDI, RUNTIME]
     assert find(engine, RUNTIME) == [GpuAccess(RUNTIME)]
@@ -122,9 +121,7 @@ def test_a_way_that_was_requested_is_the_only_one() -> None:
     assert find(engine, DRIVER) == [GpuAccess(DRIVER)]
 
 
-def test_an_engine_that_gives_no_gpus_says_why_and_what_to_do(
-    bare: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+def test_an_engine_that_gives_no_gpus_says_why_and_what_to_do(bare, monkeypatch, snapshot):
     desktop = make_engine({**NEITHER, "CDISpecDirs": [str(bare)]}, system="Docker Desktop")
     podman = make_engine({**WITH_RUNTIME, "BuildahVersion": "1.33.7"})
     cdi, only_all = GpuAccess(CDI, ("0", "1", "all")), GpuAccess(CDI, ("all",))
@@ -149,14 +146,14 @@ def test_an_engine_that_gives_no_gpus_says_why_and_what_to_do(
     assert messages == snapshot
 
 
-def test_gpus_that_a_way_does_not_list_leave_the_other_ways() -> None:
+def test_gpus_that_a_way_does_not_list_leave_the_other_ways():
     cdi, runtime = GpuAccess(CDI, ("0",)), GpuAccess(RUNTIME)
     assert select_able([cdi, runtime], ["0"]) == [cdi, runtime]
     assert select_able([cdi, runtime], ["1"]) == [runtime]
     assert select_able([GpuAccess(CDI, ("0", "1"))], ["0", "1"]) == [GpuAccess(CDI, ("0", "1"))]
 
 
-def test_where_all_is_the_only_device_it_is_what_the_first_gpu_means() -> None:
+def test_where_all_is_the_only_device_it_is_what_the_first_gpu_means():
     """WSL2's specification has no other one."""
     only = GpuAccess(CDI, ("all",))
     assert select_able([only], ["0"]) == [only]
@@ -164,9 +161,7 @@ def test_where_all_is_the_only_device_it_is_what_the_first_gpu_means() -> None:
     assert GpuAccess(CDI, ("0", "all")).list_requested(["0"]) == GpuAccess(RUNTIME).list_requested(["0"]) == ("0",)
 
 
-def test_wsl_is_known_by_its_device_or_by_a_specification_of_all_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wsl_is_known_by_its_device_or_by_a_specification_of_all_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(gpus, "find_address", lambda: "unix:///var/run/docker.sock")
     monkeypatch.setattr(gpus, "WSL_NODE", tmp_path / "dxg")
     monkeypatch.setattr(gpus, "CDI_FOLDERS", (tmp_path,))
@@ -185,7 +180,7 @@ SPECIFICATION = Specification(
 )
 
 
-def test_gpus_are_requested_by_each_way_to_compute_and_for_nothing_else() -> None:
+def test_gpus_are_requested_by_each_way_to_compute_and_for_nothing_else():
     (request,) = add_gpus(SPECIFICATION, CDI, ["0", "1"]).devices
     assert request["Driver"] == "cdi"
     assert request["DeviceIDs"] == ["nvidia.com/gpu=0", "nvidia.com/gpu=1"]
@@ -221,7 +216,7 @@ def choose(*outcomes: str | Exception, accesses: Sequence[GpuAccess] = ALL_WAYS)
     return access.way, sentences
 
 
-def test_the_first_way_that_works_is_chosen_then_one_that_lacks_something(snapshot: SnapshotAssertion) -> None:
+def test_the_first_way_that_works_is_chosen_then_one_that_lacks_something(snapshot):
     chosen = {
         "the first": choose(""),  # no other is tried
         "the second": choose(STALE, ""),
@@ -240,9 +235,7 @@ def test_the_first_way_that_works_is_chosen_then_one_that_lacks_something(snapsh
 
 
 @pytest.mark.usefixtures("bare")
-def test_where_the_driver_sees_a_gpu_the_engines_own_device_driver_is_tried_last(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_the_driver_sees_a_gpu_the_engines_own_device_driver_is_tried_last(monkeypatch):
     assert find_ways(make_engine(WITH_RUNTIME)) == [RUNTIME]
     # from 4.34 on, Docker Desktop lists the runtime on every machine
     assert find_ways(make_engine(WITH_RUNTIME, system="Docker Desktop")) == [RUNTIME, DRIVER]
@@ -253,7 +246,7 @@ def test_where_the_driver_sees_a_gpu_the_engines_own_device_driver_is_tried_last
     assert "--gpu-via driver" in refuse(find, make_engine(NEITHER))
 
 
-def test_a_refusal_names_the_specification_and_docker_desktop_needs_no_toolkit(bare: Path) -> None:
+def test_a_refusal_names_the_specification_and_docker_desktop_needs_no_toolkit(bare):
     specification = bare / "nvidia.yaml"
     specification.write_text(GENERATED)
     words = 'CDI device injection failed: failed to stat CDI host device "/dev/nvidia0": no such file'
@@ -266,7 +259,7 @@ def test_a_refusal_names_the_specification_and_docker_desktop_needs_no_toolkit(b
         assert ("nvidia-ctk" in error.value.advice, str(specification) in error.value.message) == (not is_desktop,) * 2
 
 
-def test_of_two_specifications_the_later_folder_counts(tmp_path: Path) -> None:
+def test_of_two_specifications_the_later_folder_counts(tmp_path):
     static, refreshed = tmp_path / "etc", tmp_path / "run"
     for folder in (static, refreshed):
         folder.mkdir()
@@ -285,7 +278,7 @@ def describe(**answer: object) -> str:
     return describe_missing({"nodes": NODES, "closed": {}, "cuda": True, "init": 0, "count": 1, **answer})
 
 
-def test_what_a_container_lacks_for_cuda_is_told_with_what_to_do(snapshot: SnapshotAssertion) -> None:
+def test_what_a_container_lacks_for_cuda_is_told_with_what_to_do(snapshot):
     for answer in ({}, {"nodes": {"/dev/dxg": 0o666}}, {"nodes": {}}, {"count": None}):
         assert describe(**answer) == ""
     closed = NODES | {FIRST_NODE: 0o660}
@@ -302,9 +295,7 @@ def test_what_a_container_lacks_for_cuda_is_told_with_what_to_do(snapshot: Snaps
     } == snapshot
 
 
-def test_the_groups_of_nodes_that_not_everybody_may_open_are_given_to_containers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_groups_of_nodes_that_not_everybody_may_open_are_given_to_containers(tmp_path, monkeypatch):
     nodes = {
         "nvidia0": (0o020660, 44),
         "nvidiactl": (0o020660, 44),
@@ -329,7 +320,7 @@ def test_the_groups_of_nodes_that_not_everybody_may_open_are_given_to_containers
     assert find_groups(make_engine({}, rootless=True), tmp_path) == []
 
 
-def test_the_names_of_nvidias_devices_are_read_from_yaml_and_json(tmp_path: Path) -> None:
+def test_the_names_of_nvidias_devices_are_read_from_yaml_and_json(tmp_path):
     (tmp_path / "nvidia.yaml").write_text(GENERATED)
     mig = {"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu", "devices": [{"name": "1:0"}, {"name": "all"}]}
     (tmp_path / "other.json").write_text(json.dumps(mig))
@@ -338,7 +329,7 @@ def test_the_names_of_nvidias_devices_are_read_from_yaml_and_json(tmp_path: Path
     assert names == ["0", "GPU-8a7ab9d1-4a7c-4a7b-8f1c-1d3f1c1a2b3c", "all", "1:0"]
 
 
-def test_a_specification_of_others_or_of_nothing_lists_none(tmp_path: Path) -> None:
+def test_a_specification_of_others_or_of_nothing_lists_none(tmp_path):
     for name, text in (
         ("a.json", "{"),
         ("a.json", "[" * 100_000),
@@ -357,13 +348,13 @@ def test_a_specification_of_others_or_of_nothing_lists_none(tmp_path: Path) -> N
     assert read_device_names(tmp_path / "gone.json") == []
 
 
-def test_of_an_engine_elsewhere_nothing_is_known_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_an_engine_elsewhere_nothing_is_known_here(monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "ssh://somewhere")
     host = find_host()
     assert (host.absent, host.is_here) == ("the engine is on another machine", False)
 
 
-def test_a_trial_runs_in_images_without_the_user_of_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_runs_in_images_without_the_user_of_launches(monkeypatch):
     trials: list[Specification] = []
 
     @contextmanager

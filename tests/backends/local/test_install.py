@@ -52,7 +52,7 @@ def add_source(index: PackageIndex) -> None:
 
 
 @pytest.mark.slow
-def test_a_source_is_built_with_the_tools_of_its_own_lock_and_nothing_is_left_beside(tmp_path: Path) -> None:
+def test_a_source_is_built_with_the_tools_of_its_own_lock_and_nothing_is_left_beside(tmp_path):
     (tmp_path / "index").mkdir()
     (tmp_path / "tmp").mkdir()
     folders = {"UV_CACHE_DIR": str(tmp_path / "cache"), "TMPDIR": str(tmp_path / "tmp")}

@@ -23,7 +23,7 @@ def render_without_charts() -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_a_process_draws_one_chart_after_the_other_until_it_ends() -> None:
+def test_a_process_draws_one_chart_after_the_other_until_it_ends():
     drawer = Drawer()
     # Ctrl-C is not for it
     assert os.getpgid(drawer._process.pid) == drawer._process.pid
@@ -36,7 +36,7 @@ def test_a_process_draws_one_chart_after_the_other_until_it_ends() -> None:
     drawer.close()
 
 
-def test_where_memory_is_short_a_report_has_no_charts_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_memory_is_short_a_report_has_no_charts_and_says_why(monkeypatch):
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (7 * 10**9, before[1]))  # as `ulimit -v 7000000`: V8 reserves more
     try:
@@ -50,7 +50,7 @@ def test_where_memory_is_short_a_report_has_no_charts_and_says_why(monkeypatch: 
         assert b"ulimit -v unlimited" in texts[name]
 
 
-def test_without_the_package_that_draws_a_report_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_that_draws_a_report_names_it(monkeypatch):
     monkeypatch.setattr("harness.report.charts.drawing.find_spec", lambda name: None)
     for module in ("charts.vega", "html.assets"):
         monkeypatch.setattr(f"harness.report.{module}.drawer", drawing._start)

@@ -1,7 +1,5 @@
 """The line over releases, in place of a list of ratios."""
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.analysis.results import Results
 from harness.model.environment import Environment
 from harness.report.charts import releases
@@ -35,7 +33,7 @@ def draw(*arguments, **changes):
     return chart
 
 
-def test_the_words_say_where_the_line_goes_up_and_down(snapshot: SnapshotAssertion):
+def test_the_words_say_where_the_line_goes_up_and_down(snapshot):
     charts = {
         "one line": draw(),
         "a level line": draw(dict.fromkeys(SECONDS, 0.01)),

@@ -3,7 +3,6 @@ from xml.etree import ElementTree
 
 import altair
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
 from harness.model.scenario import Sweep
@@ -60,7 +59,7 @@ def draw_releases(count):
     return draw(times, of=scenario_of, count=1, reference=releases[0])
 
 
-def test_more_panels_and_curves_than_there_is_room_for_are_left_out(snapshot: SnapshotAssertion):
+def test_more_panels_and_curves_than_there_is_room_for_are_left_out(snapshot):
     panels, releases = draw_panels(PANELS + 3), draw_releases(2 + CURVES)
     assert len(panels.specification["concat"]) == PANELS
     assert len(list_series(releases)) == CURVES

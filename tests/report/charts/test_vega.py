@@ -5,7 +5,6 @@ import altair
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
 from harness.report.charts import layout
@@ -38,7 +37,7 @@ def test_the_specification_is_its_golden_file_and_vega_lite(name, is_golden_char
     altair.Chart.from_dict(dict(chart.specification))
 
 
-def test_words_of_charts(snapshot: SnapshotAssertion):
+def test_words_of_charts(snapshot):
     runs = {
         "five rounds": results(),
         "one round": results(count=1, spread=0.3),

@@ -17,7 +17,7 @@ def read_rows(planned, launches) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(render(Results(planned, launches)), newline=""), strict=True))
 
 
-def test_a_line_a_launch_in_their_order() -> None:
+def test_a_line_a_launch_in_their_order():
     planned, launches = example()
     rows = read_rows(planned, launches)
     assert [(row["environment"], int(row["round"]), row["role"]) for row in rows] == [
@@ -34,7 +34,7 @@ def test_a_line_a_launch_in_their_order() -> None:
     assert read_rows(planned, []) == []
 
 
-def test_what_counts_is_told() -> None:
+def test_what_counts_is_told():
     rows = read_rows(*example())
     assert {row["counted"] for row in rows if row["role"] == "pilot"} == {"no"}
     third = [row for row in rows if row["round"] == "3" and row["axis:call"] == "fit"]
@@ -44,7 +44,7 @@ def test_what_counts_is_told() -> None:
     }
 
 
-def test_what_others_took_of_the_cpu_is_off_the_time() -> None:
+def test_what_others_took_of_the_cpu_is_off_the_time():
     shared = launch(cell(), 0.01, resources={**RESOURCES, "steady_cpu_seconds": 0.8})
     (row,) = read_rows(run([cell()]), [shared])
     assert float(row["taken"]) == pytest.approx(0.2)
@@ -52,14 +52,14 @@ def test_what_others_took_of_the_cpu_is_off_the_time() -> None:
     assert row["disturbed"].startswith("other processes used 0.20 of the CPUs")
 
 
-def test_lines_end_as_the_rfc_says_and_are_equally_long() -> None:
+def test_lines_end_as_the_rfc_says_and_are_equally_long():
     for stored in (example(), hostile()):
         text = render(Results(*stored))
         assert text.count("\r\n") == text.count("\n") == len(stored[1]) + 1
         assert len({len(line) for line in csv.reader(io.StringIO(text, newline=""), strict=True)}) == 1
 
 
-def test_formulas_are_text_and_numbers_and_words_stay() -> None:
+def test_formulas_are_text_and_numbers_and_words_stay():
     for text in ("=1+1", "+1+1", "-1+cmd|' /C calc'!A0", "@SUM(1)", " =1", "\t=1", "＝1", "\x1b[31m=1"):
         assert escape_cell(text).startswith("'"), text
     for text in ("-1", "+2.5", "-1e-3", "graph", "1+1", ""):
@@ -67,10 +67,10 @@ def test_formulas_are_text_and_numbers_and_words_stay() -> None:
 
 
 @given(st.text())
-def test_no_cell_begins_a_formula(text: str) -> None:
+def test_no_cell_begins_a_formula(text):
     assert escape_cell(text)[:1] not in {"=", "@", "\t", "\r"}
 
 
-def test_memory_growth_is_a_column() -> None:
+def test_memory_growth_is_a_column():
     rows = read_rows(run(), [launch(cell(), memory=[(0, 100), (10, 5100)]), launch(cell(), number=2)])
     assert [row["growth_bytes_per_call"] for row in rows] == ["500.0", ""]

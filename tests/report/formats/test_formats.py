@@ -19,7 +19,7 @@ REFUSING = {"pyperf", "benchmark-action"}
 
 
 @pytest.mark.parametrize("format", EVERY)
-def test_every_format_holds_every_cell_with_a_number(format: str) -> None:
+def test_every_format_holds_every_cell_with_a_number(format):
     text = render(format, Results(*example()))
     assert all(name in text for name in ("tf1.14", "tf2.0", "eager"))
     assert text == render(format, Results(*example()))
@@ -27,7 +27,7 @@ def test_every_format_holds_every_cell_with_a_number(format: str) -> None:
 
 
 @pytest.mark.parametrize("format", EVERY)
-def test_a_run_without_a_number_is_told_or_refused(format: str) -> None:
+def test_a_run_without_a_number_is_told_or_refused(format):
     if format in REFUSING:
         with pytest.raises(NothingSelectedError):
             render(format, Results(*nothing()))
@@ -38,6 +38,6 @@ def test_a_run_without_a_number_is_told_or_refused(format: str) -> None:
         assert not any(word in observed for word in ("failed", "interrupted", "<error"))
 
 
-def test_a_format_is_called_as_its_module_is() -> None:
+def test_a_format_is_called_as_its_module_is():
     modules = (path.stem.strip("_").replace("_", "-") for path in Path(formats.__file__).parent.glob("*.py"))
     assert list_formats() == sorted(module for module in modules if module != "init")

@@ -37,11 +37,11 @@ def report() -> Any:
 
 
 @pytest.mark.parametrize("name", sorted(make_schemas()))
-def test_the_schema_in_the_docs_is_that_of_the_dataclasses(name: str) -> None:
+def test_the_schema_in_the_docs_is_that_of_the_dataclasses(name):
     assert json.loads((DOCS / name).read_text()) == make_schemas()[name], "make schema writes it again"
 
 
-def test_a_cell_has_its_number_its_statistics_and_its_launches(report: Any) -> None:
+def test_a_cell_has_its_number_its_statistics_and_its_launches(report):
     first = report["cells"][0]
     estimate = first["estimate"]
     assert estimate["interval"]["low"] < estimate["value"] < estimate["interval"]["high"]
@@ -56,7 +56,7 @@ def test_a_cell_has_its_number_its_statistics_and_its_launches(report: Any) -> N
     assert (reason["reason"], reason["stderr"]) == ("killed at 2 GiB", "allocating\nKilled")
 
 
-def test_what_was_done_is_told(report: Any) -> None:
+def test_what_was_done_is_told(report):
     plan = report["run"]["plan"]
     assert (plan["seed"], plan["margin"], plan["limits"]["cpus"]) == (7, 0.03, [0])
     assert report["run"]["pins"]["tf1.14"]["numpy"] == "1.17.4"
@@ -65,11 +65,11 @@ def test_what_was_done_is_told(report: Any) -> None:
     assert [(entry["round"], entry["repeated"]) for entry in report["disturbance"]["disturbed"]] == [(3, True)]
 
 
-def test_untrusted_runs_and_those_without_results_keep_the_schema() -> None:
+def test_untrusted_runs_and_those_without_results_keep_the_schema():
     assert {read(*stored())["schema"] for stored in (hostile, nothing, one_launch)} == {SCHEMA}
 
 
-def test_comparisons_and_answers_are_of_cells_that_are_told(report: Any) -> None:
+def test_comparisons_and_answers_are_of_cells_that_are_told(report):
     assert len({entry["name"] for entry in report["cells"]}) == len(report["cells"]) == 10
     planned = [entry["cell"] for entry in report["cells"]]
     compared = [entry["compared"] for entry in report["comparisons"]]
@@ -89,7 +89,7 @@ def test_comparisons_and_answers_are_of_cells_that_are_told(report: Any) -> None
     assert attribution["text"].startswith("Averaged over the other axes, 2 ")
 
 
-def test_turns_sweeps_observations_quantities_and_claims_are_told(report: Any) -> None:
+def test_turns_sweeps_observations_quantities_and_claims_are_told(report):
     assert report["turns"] is None
     members = cells()
     document = read(run(members, controlled=True), in_turns(dict.fromkeys(members, 0.01), alone={members[2]: 1.2}))

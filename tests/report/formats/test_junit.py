@@ -34,7 +34,7 @@ def outcome(case: ElementTree.Element) -> str:
     return next((child.tag for child in case if not child.tag.startswith("system-")), "")
 
 
-def test_it_is_what_jenkins_schema_says() -> None:
+def test_it_is_what_jenkins_schema_says():
     for stored in (example(), hostile(), nothing(), one_launch(), (run([]), [])):
         SCHEMA.validate(render(Results(*stored)))
     assert read_cases(run([]), []) == {}
@@ -42,7 +42,7 @@ def test_it_is_what_jenkins_schema_says() -> None:
     assert suite.get("name") == HOSTILE
 
 
-def test_counts_are_those_of_the_cases() -> None:
+def test_counts_are_those_of_the_cases():
     root = ElementTree.fromstring(render(Results(*example())))
     (suite,) = root
     outcomes = Counter(outcome(case) for case in root.iter("testcase"))
@@ -55,7 +55,7 @@ def test_counts_are_those_of_the_cases() -> None:
     assert int(suite.get("skipped", "")) == outcomes["skipped"] > 0
 
 
-def test_what_became_of_a_cell() -> None:
+def test_what_became_of_a_cell():
     for status, expected in (
         (Status.FAILED, "error"),
         (Status.TIMEOUT, "error"),
@@ -75,7 +75,7 @@ def test_what_became_of_a_cell() -> None:
         assert (outcome(case), case.get("time")) == (expected, "0.010000000"), status
 
 
-def test_what_became_of_a_comparison() -> None:
+def test_what_became_of_a_comparison():
     cases = read_cases(*example())
     slower = cases["TF 2 against TF 1: fit: tf2.0 vs tf1.14, eager"]
     assert outcome(slower) == "failure"
@@ -84,7 +84,7 @@ def test_what_became_of_a_comparison() -> None:
     assert outcome(cases["graph against eager: fit: graph vs eager, tf1.14"]) == ""
 
 
-def test_a_comparison_without_a_clear_verdict_is_skipped() -> None:
+def test_a_comparison_without_a_clear_verdict_is_skipped():
     for seconds, count, works, parts in (
         # unclear, with what would settle it
         (0.0103, 5, (1, 1), [": unclear, "]),
@@ -99,7 +99,7 @@ def test_a_comparison_without_a_clear_verdict_is_skipped() -> None:
         assert all(part in case[0].get("message", "") for part in parts), parts
 
 
-def test_a_claim_passes_whatever_its_answer_is_and_tells_it() -> None:
+def test_a_claim_passes_whatever_its_answer_is_and_tells_it():
     """A claim is a question: one that is confirmed is no failure, nor is one that is not."""
     claimed = run([WORSE, BETTER], scenarios=[claimed_scenario()])
     for seconds, expected in ((0.03, ""), (0.01, ""), (0.005, ""), (None, "skipped")):

@@ -15,7 +15,7 @@ def load(planned, launches) -> pyperf.BenchmarkSuite:
     return pyperf.BenchmarkSuite.loads(render(Results(planned, launches)))
 
 
-def test_a_value_a_launch() -> None:
+def test_a_value_a_launch():
     suite = load(*example())
     assert len(suite) == 7
     benchmark = suite.get_benchmark(NAME)
@@ -28,7 +28,7 @@ def test_a_value_a_launch() -> None:
     assert (metadata["environment"], metadata["axis_mode"], metadata["mem_max_rss"]) == ("tf1.14", "graph", 412 * 2**20)
 
 
-def test_what_others_took_of_the_cpu_is_off_the_value_and_told() -> None:
+def test_what_others_took_of_the_cpu_is_off_the_value_and_told():
     shared = launch(cell(), 0.01, resources={**RESOURCES, "steady_cpu_seconds": 0.8})
     (benchmark,) = load(run([cell()]), [shared])
     assert benchmark.get_values() == (pytest.approx(0.008),)

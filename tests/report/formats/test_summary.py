@@ -3,8 +3,6 @@
 import re
 from dataclasses import replace
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.analysis.results import Results
 from harness.model.launch import Role, Status
 from harness.report.formats.summary import ABSENCES, COMPARISONS, render
@@ -18,11 +16,11 @@ def read_rows(text: str) -> list[list[str]]:
     return [[part.strip() for part in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[2:]]
 
 
-def test_the_answer_comes_first_and_the_way_to_the_report_last(golden: SnapshotAssertion) -> None:
+def test_the_answer_comes_first_and_the_way_to_the_report_last(golden):
     assert render(Results(*example())) == golden
 
 
-def test_many_comparisons_and_reasons_are_cut() -> None:
+def test_many_comparisons_and_reasons_are_cut():
     def summarize(count: int) -> str:
         names = [f"call{at}" for at in range(count)]
         times = {member: 0.01 if member.axes["mode"] == "graph" else 0.02 for member in cells(calls=names)}
@@ -41,7 +39,7 @@ def test_many_comparisons_and_reasons_are_cut() -> None:
     assert "more reason" not in summarize(ABSENCES)
 
 
-def test_a_control_of_one_quantity_does_not_withhold_the_verdicts_on_another(snapshot: SnapshotAssertion) -> None:
+def test_a_control_of_one_quantity_does_not_withhold_the_verdicts_on_another(snapshot):
     launches = [
         replace(launch, samples=[replace(sample, seconds=1.2 * sample.seconds) for sample in launch.samples])
         if launch.role is Role.CONTROL

@@ -10,18 +10,18 @@ from harness.report.html.assets import FIRST, LAST, PLAIN_STYLES, STYLES, PageSc
 from harness.report.templates import FOLDER
 
 
-def test_every_file_of_the_page_is_in_it() -> None:
+def test_every_file_of_the_page_is_in_it():
     names = {*FIRST, *LAST, *STYLES, *PLAIN_STYLES}
     assert names == {path.name for path in (FOLDER / "html").iterdir() if path.suffix in {".css", ".js"}}
 
 
-def test_a_policy_names_a_script_by_the_hash_of_its_text() -> None:
+def test_a_policy_names_a_script_by_the_hash_of_its_text():
     digest = base64.b64encode(hashlib.sha256("say(‘é’)".encode()).digest()).decode()
     assert PageScript("say(‘é’)").source == f"'sha256-{digest}'"
 
 
 @pytest.mark.slow
-def test_no_script_or_style_ends_its_element_early_or_fetches_anything() -> None:
+def test_no_script_or_style_ends_its_element_early_or_fetches_anything():
     assets = load_assets()
     assert all(not re.search(r"</script|<!--", script.text, re.IGNORECASE) for script in assets.scripts)
     assert not re.search(r"</style|url\(|@import|@font-face", assets.style)
@@ -30,7 +30,7 @@ def test_no_script_or_style_ends_its_element_early_or_fetches_anything() -> None
     assert not re.search(r"^\s*(import|export)\s", vega, re.MULTILINE)
 
 
-def test_an_end_of_the_element_in_a_string_stays_that_string(tmp_path, monkeypatch) -> None:
+def test_an_end_of_the_element_in_a_string_stays_that_string(tmp_path, monkeypatch):
     monkeypatch.setattr("harness.report.html.assets.FOLDER", tmp_path)
     (tmp_path / "html").mkdir()
     for name in (*FIRST, *LAST, *STYLES):
@@ -54,7 +54,7 @@ def vega(monkeypatch) -> PageScript:
     make_vega_script.cache_clear()
 
 
-def test_vega_is_kept_and_taken_from_where_it_is_kept(tmp_path, vega: PageScript) -> None:
+def test_vega_is_kept_and_taken_from_where_it_is_kept(tmp_path, vega):
     folder = tmp_path / "new" / "cache"
     assert make_vega_script(folder) == vega
     (path,) = folder.iterdir()
@@ -64,6 +64,6 @@ def test_vega_is_kept_and_taken_from_where_it_is_kept(tmp_path, vega: PageScript
     assert make_vega_script(folder) == PageScript("window.vegaEmbed = 1;")
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, vega: PageScript) -> None:
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, vega):
     (tmp_path / "file").write_text("")
     assert make_vega_script(tmp_path / "file" / "cache") == vega

@@ -17,7 +17,7 @@ def list_tooltips(specification: dict[str, Any], mark: str) -> list[str]:
     return [entry["field"] for entry in layer["encoding"]["tooltip"]]
 
 
-def test_a_mark_tells_what_it_is_and_its_number() -> None:
+def test_a_mark_tells_what_it_is_and_its_number():
     assert list_tooltips(make_specification(drawing()), "point") == ["name", "verdict", "ratio"]
     for panel in make_specification(panels())["concat"]:
         assert list_tooltips(panel, "point") == ["size", "time"]
@@ -27,7 +27,7 @@ def test_a_mark_tells_what_it_is_and_its_number() -> None:
     assert silent["layer"] == [unit]
 
 
-def test_a_mark_tells_which_quantity_its_number_is_of() -> None:
+def test_a_mark_tells_which_quantity_its_number_is_of():
     results = Results(quantified_run("step", "peak memory"), quantified())
     charts = data.build(results, sections.build(results)).charts
     assert {
@@ -42,7 +42,7 @@ def test_a_mark_tells_which_quantity_its_number_is_of() -> None:
     }
 
 
-def test_the_picture_beside_the_markdown_is_left_as_it_is() -> None:
+def test_the_picture_beside_the_markdown_is_left_as_it_is():
     for picture in (drawing(), panels()):
         before = repr(picture.specification)
         make_specification(picture)

@@ -30,7 +30,7 @@ def list_launches(launches: list[Launch]) -> list[LaunchData]:
     return list(one.launches)
 
 
-def test_columns_are_what_cells_differ_in() -> None:
+def test_columns_are_what_cells_differ_in():
     assert make_data(*example()).columns == ["environment", "call", "mode"]
     assert make_data(run([cell()]), [launch(cell())]).columns == []
     several = [cell(), cell(device=Device.GPU), Cell("other", "tf1.14", Device.CPU, {"size": "1"})]
@@ -38,7 +38,7 @@ def test_columns_are_what_cells_differ_in() -> None:
     assert make_data(run(several, scenarios=[scenario(), other]), []).columns == ["scenario", "device"]
 
 
-def test_a_cell_without_a_number_says_why() -> None:
+def test_a_cell_without_a_number_says_why():
     data = make_data(*example())
     lost, gone = (next(item for item in data.cells if item.status == status) for status in ("oom", "not available"))
     assert data.absences[lost.absence].reason == "killed at 2 GiB"
@@ -49,7 +49,7 @@ def test_a_cell_without_a_number_says_why() -> None:
     assert ({item.status for item in failed.cells}, failed.charts) == ({"failed"}, {})
 
 
-def test_all_launches_are_there_and_say_whether_they_count() -> None:
+def test_all_launches_are_there_and_say_whether_they_count():
     planned, launches = example()
     data = make_data(planned, launches)
     assert sum(len(item.launches) for item in data.cells) == len(launches)
@@ -62,7 +62,7 @@ def test_all_launches_are_there_and_say_whether_they_count() -> None:
     assert [entry.role for entry in first if not entry.counted and not entry.disturbed] == ["pilot"]
 
 
-def test_launches_are_in_the_order_in_which_they_began() -> None:
+def test_launches_are_in_the_order_in_which_they_began():
     late, early = launch(cell(), number=1), launch(cell(), number=2, started="2026-11-21T04:09:30Z")
     assert [(entry.round, entry.started) for entry in list_launches([late, early])] == [(2, 0.0), (1, 30.0)]
     (unreadable,) = list_launches([launch(cell(), started="@SUM(1)")])
@@ -71,7 +71,7 @@ def test_launches_are_in_the_order_in_which_they_began() -> None:
 
 @pytest.mark.slow
 @given(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=40))
-def test_samples_have_the_digits_of_the_middle_one(rates: list[float]) -> None:
+def test_samples_have_the_digits_of_the_middle_one(rates):
     (one,) = make_data(run([cell()]), [launch(cell(), rates)], []).cells
     ordered = sorted(rates)
     middle = ordered[(len(ordered) - 1) // 2]
@@ -80,7 +80,7 @@ def test_samples_have_the_digits_of_the_middle_one(rates: list[float]) -> None:
         assert sample * 10.0**one.exponent == pytest.approx(rate, rel=1e-12, abs=0.51 * 10.0**one.exponent)
 
 
-def test_a_launch_with_many_samples_has_some_of_them_and_one_without_a_number_no_centre() -> None:
+def test_a_launch_with_many_samples_has_some_of_them_and_one_without_a_number_no_centre():
     (many,) = list_launches([launch(cell(), [0.01] * (10 * SAMPLES + 1))])
     assert many.of == 10 * SAMPLES + 1
     assert SAMPLES / 2 < len(many.samples) <= SAMPLES
@@ -96,7 +96,7 @@ def test_a_launch_with_many_samples_has_some_of_them_and_one_without_a_number_no
         assert "cells" in json.loads(text, parse_constant=pytest.fail)
 
 
-def test_what_tables_tell_of_a_cell_is_under_the_titles_of_their_sections() -> None:
+def test_what_tables_tell_of_a_cell_is_under_the_titles_of_their_sections():
     planned, launches = example()
     members = planned.plan.cells
     data = make_data(planned, launches, everything(members))
@@ -114,7 +114,7 @@ def test_what_tables_tell_of_a_cell_is_under_the_titles_of_their_sections() -> N
     assert [[place for place, _ in item.told] for item in several.cells] == [[0, 1], [0], [0], [0]]
 
 
-def test_strings_of_untrusted_scripts_are_one_bounded_line_and_end_no_script() -> None:
+def test_strings_of_untrusted_scripts_are_one_bounded_line_and_end_no_script():
     text = "".join(dump(make_data(*hostile())))
     assert "<" not in text
     assert len(text) < 200_000

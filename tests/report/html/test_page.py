@@ -4,7 +4,6 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
 from harness.report import sections
@@ -83,12 +82,12 @@ def body(text: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_body_is_its_golden_file(golden_html: SnapshotAssertion) -> None:
+def test_the_body_is_its_golden_file(golden_html):
     assert body(render(contents=everything(cells()))) == golden_html
 
 
 @pytest.mark.parametrize("stored", [example, nothing, one_launch])
-def test_it_has_the_sections_in_their_order_and_a_table_of_all_cells(stored) -> None:
+def test_it_has_the_sections_in_their_order_and_a_table_of_all_cells(stored):
     titles = [section.title for section in sections.build(Results(*stored())) if section.shown(Where.PAGE)]
     reader = Reader(body(render(stored)))
     # what the page has beside: a table over all scenarios, and the dialog of a cell
@@ -99,7 +98,7 @@ def test_it_has_the_sections_in_their_order_and_a_table_of_all_cells(stored) -> 
     assert len(ids) == len(set(ids))
 
 
-def test_its_scripts_are_the_only_ones_that_run(page: Reader) -> None:
+def test_its_scripts_are_the_only_ones_that_run(page):
     (policy,) = page.find("meta", **{"http-equiv": "Content-Security-Policy"})
     content = policy["content"] or ""
     assert content.startswith("default-src 'none'; ")
@@ -109,31 +108,31 @@ def test_its_scripts_are_the_only_ones_that_run(page: Reader) -> None:
     assert re.search(r"script-src ('sha256-[\w+/=]+' ?){3};", content)
 
 
-def test_a_number_of_a_cell_that_the_run_has_not_opens_nothing() -> None:
+def test_a_number_of_a_cell_that_the_run_has_not_opens_nothing():
     assert "data-cells" not in render_blocks(phases([cell("tf9.9")]))
     line = Line([Entry("a"), Entry("1.0", cells=[cell(), cell("tf9.9")])])
     assert "data-cells" not in render_blocks(Table("T", [Head("", is_label=True), Head("b")], [line]))
 
 
-def test_a_table_whose_lines_have_one_verdict_has_no_choice() -> None:
+def test_a_table_whose_lines_have_one_verdict_has_no_choice():
     assert "<select" not in render_blocks(compared(cells(), 1))
     assert "<input" in render_blocks(compared(cells(), 1))
     assert "<input" not in render_blocks(phases(cells()))
 
 
-def test_a_long_table_is_folded_with_its_count() -> None:
+def test_a_long_table_is_folded_with_its_count():
     assert "<summary>Compared: 41 comparisons</summary>" in render_blocks(compared(cells(), 41))
     assert "<summary>Compared" not in render_blocks(compared(cells(), 40))
 
 
-def test_only_long_texts_are_wrapped() -> None:
+def test_only_long_texts_are_wrapped():
     entries = [Entry("x"), Entry("w" * 41), Entry("w" * 40), Entry("1" * 50)]
     heads = [Head("a", is_label=True), Head("b"), Head("c"), Head("d", is_number=True)]
     text = render_blocks(Table("T", heads, [Line(entries)]))
     assert re.findall(r'class="long">(w+)', text) == ["w" * 41]
 
 
-def test_what_is_folded_may_hold_anything_but_an_unknown_block() -> None:
+def test_what_is_folded_may_hold_anything_but_an_unknown_block():
     text = render_blocks(Folded("More", [Text("words"), Folded("Still more", [phases(cells())])]))
     assert re.search(r"<summary>More</summary>\s*<p>words</p>\s*<details>\s*<summary>Still more</summary>\s*<div", text)
     with pytest.raises(TypeError, match="Block"):
@@ -148,7 +147,7 @@ def outside(text: str) -> str:
 
 
 @pytest.mark.parametrize("contents", [None, everything(cells(), text=f"{HOSTILE}\"' \x1b[31m\u202e")])
-def test_hostile_strings_are_text(contents: list[Section] | None) -> None:
+def test_hostile_strings_are_text(contents):
     text = outside(render(hostile, contents))
     assert len(text) < 400_000
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.analysis.results import Results
 from harness.model.environment import Device
 from harness.model.scenario import Cell
@@ -37,7 +35,7 @@ def make_many(count):
     return make_section(times, run_calls(times, count))
 
 
-def test_sentences_tables_and_notes(snapshot: SnapshotAssertion):
+def test_sentences_tables_and_notes(snapshot):
     one_change, crossed = (
         dict(zip(cells(), times, strict=True)) for times in ((0.01, 0.02) * 2, (0.01, 0.02, 0.02, 0.01))
     )

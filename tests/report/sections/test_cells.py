@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.analysis import distribution as analysis
 from harness.analysis.distribution import Share
 from harness.analysis.results import Results
@@ -21,7 +19,7 @@ def make_sections(launches, planned=None):
     return {section.title: section for section in sections.make_sections(Results(planned or run(GRAPH), launches))}
 
 
-def test_phases_distribution_and_resources(snapshot: SnapshotAssertion):
+def test_phases_distribution_and_resources(snapshot):
     one, newer = cell(), cell("tf2.0")
     gpu = {"gpu_energy_joules": 0.5, "gpu_steady": 1.0, "gpu_sm_clock_mhz": 1410.0, "gpu_throttled_share": 0.0}
     other = scenario("other", title="Another", axes={"size": ["1"]}, default={}, compare=[])

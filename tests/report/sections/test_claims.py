@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.analysis.results import Results
 from harness.model.launch import Clock, Launch, Status
 from harness.model.scenario import DEVICE, MACHINE, Claim
@@ -43,7 +41,7 @@ def measure_often(count: int) -> Results:
     return Results(replace(results.run, scenarios=[scenario]), results.launches)
 
 
-def test_sentences(snapshot: SnapshotAssertion) -> None:
+def test_sentences(snapshot):
     def measure_three(member: Claim, **fields: Any) -> Results:
         return measure([launch(WORSE, 0.01, number, **fields) for number in (1, 2, 3)], member)
 
@@ -81,14 +79,14 @@ def test_sentences(snapshot: SnapshotAssertion) -> None:
     } == snapshot
 
 
-def test_a_fix_has_the_command_that_finds_its_release() -> None:
+def test_a_fix_has_the_command_that_finds_its_release():
     results = measure_releases({"tf1.14": 3.0, "tf2.0": 1.5, "tf2.1": 1.0})
     command = "harness bisect 'T#33487' --find-fix --bad tf2.0 --good tf2.1"
     assert Code(command, where=REPORT) in list(claims.make_head(results))
     assert claims.list_bisect_commands(measure_releases({"tf1.14": 3.0, "tf2.1": 3.0})) == []
 
 
-def test_the_command_that_finds_a_fix_has_no_axis_of_a_merged_run_or_of_a_run_on_both_devices() -> None:
+def test_the_command_that_finds_a_fix_has_no_axis_of_a_merged_run_or_of_a_run_on_both_devices():
     one = measure_releases({"tf1.14": 3.0, "tf2.0": 1.5, "tf2.1": 1.0})
     (planned,) = one.run.scenarios
     seconds = {
@@ -115,7 +113,7 @@ def test_the_command_that_finds_a_fix_has_no_axis_of_a_merged_run_or_of_a_run_on
     ]
 
 
-def test_several_are_counted_and_the_table_has_every_place(snapshot: SnapshotAssertion) -> None:
+def test_several_are_counted_and_the_table_has_every_place(snapshot):
     often = measure_often(7)
     (section,) = claims.make_sections(often)
     (table,) = reading.tables(section)
@@ -126,7 +124,7 @@ def test_several_are_counted_and_the_table_has_every_place(snapshot: SnapshotAss
     assert [len(block.items) for block in blocks if isinstance(block, Items)] == [5, 2]
 
 
-def test_a_terminal_shows_all_places_of_a_few_claims_and_only_the_own_place_of_many() -> None:
+def test_a_terminal_shows_all_places_of_a_few_claims_and_only_the_own_place_of_many():
     def show(count: int) -> tuple[list[str], list[str]]:
         (section,) = claims.make_sections(measure_often(count))
         (table,) = reading.tables(section, Where.TERMINAL)
@@ -139,12 +137,12 @@ def test_a_terminal_shows_all_places_of_a_few_claims_and_only_the_own_place_of_m
     assert text.startswith(f"{claims.ROWS + 20} more results ")
 
 
-def test_a_run_without_claims_says_nothing_of_them() -> None:
+def test_a_run_without_claims_says_nothing_of_them():
     results = measure(rounds({WORSE: 0.03, BETTER: 0.01}), replace(CLAIM, when={"call": "train_on_batch"}))
     assert list(claims.make_sections(results)) == list(claims.make_head(results)) == []
 
 
-def test_a_claims_cells_are_no_pair_that_lacks_a_comparison() -> None:
+def test_a_claims_cells_are_no_pair_that_lacks_a_comparison():
     compared = claimed_scenario(replace(CLAIM, hardware=""))
     launches = rounds({WORSE: 0.03, BETTER: 0.01})
     results = Results(run([WORSE, BETTER], scenarios=[replace(compared, compare=[])]), launches)

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.analysis.results import Results
 from harness.model.launch import Interleave
 from harness.report.sections import interleaving, timeline
@@ -19,7 +17,7 @@ def interleave(*arguments, **changes):
     return Results(RUN, in_turns(TIMES, *arguments, **{"within": 0.01, **changes}))
 
 
-def test_how_launches_of_a_round_ran(snapshot: SnapshotAssertion):
+def test_how_launches_of_a_round_ran(snapshot):
     planned = run(MEMBERS, asked={"interleave": Interleave.TURNS})
     turns = in_turns(TIMES, 1, turns=12)
     short = replace(turns[0], samples=turns[0].samples[:9], places=turns[0].places[:9])
@@ -38,7 +36,7 @@ def test_how_launches_of_a_round_ran(snapshot: SnapshotAssertion):
     assert timeline.describe_rounds(runs["in turns"]).endswith(f". {text[0].upper()}{text[1:]}")
 
 
-def test_checks_and_warnings(snapshot: SnapshotAssertion):
+def test_checks_and_warnings(snapshot):
     quiet, busy = ({"between_seconds": 10.0, "between_cpu_seconds": seconds} for seconds in (0.005, 0.4))
     both = run(
         [*MEMBERS, cell(of="other")], scenarios=[scenario(), scenario("other", title="Another")], controlled=True

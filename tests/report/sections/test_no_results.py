@@ -1,7 +1,5 @@
 """Why cells have no result."""
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.model.run import Unavailable
@@ -28,7 +26,7 @@ def make_many(count):
     return make_section(run(members, scenarios=[scenario(axes=axes)]), launches)
 
 
-def test_reasons(snapshot: SnapshotAssertion):
+def test_reasons(snapshot):
     gone = [Unavailable(member, "needs keras<2.4", "Choose another.") for member in cells(["tf2.1"])]
     one = run([cell()])
     timeout = [launch(cell(), number=1), broken(cell(), Status.TIMEOUT, 2, error="60 s")]

@@ -1,7 +1,5 @@
 """What cells observed, as tables, and how what the sources state stands."""
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.analysis.results import Results
 from harness.model.scenario import Cell, Expectation
 from harness.report import markdown
@@ -40,7 +38,7 @@ def make_varying():
     return planned, launches
 
 
-def test_observations(snapshot: SnapshotAssertion):
+def test_observations(snapshot):
     other = {Cell("other", member.environment, member.device, member.axes): values for member, values in LOOPS.items()}
     scenarios = [scenario(), scenario("other", title="Another")]
     runs = {
@@ -68,7 +66,7 @@ def test_a_long_value_is_cut_in_its_table_and_whole_below():
     assert "5 more are in launches.jsonl." in markdown.render_full([many_long])
 
 
-def test_statements_of_the_sources(snapshot: SnapshotAssertion):
+def test_statements_of_the_sources(snapshot):
     unobserved, launches = example()
     del launches[1].observations["traces"]
     stated = scenario(expect=[Expectation("parameters", 7, {}, ())])

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.analysis.results import Results
 from harness.model.environment import Device
 from harness.model.launch import ON_DEVICE
@@ -45,7 +43,7 @@ def launches(resources, observations=None):
 BOUND = launches({OLD: seen(0.071), NEW: seen(0.9, profiled_launch_seconds=0.31)})
 
 
-def test_a_table_has_shares_and_counts_of_each_cell_that_was_profiled(snapshot: SnapshotAssertion):
+def test_a_table_has_shares_and_counts_of_each_cell_that_was_profiled(snapshot):
     why = {ON_DEVICE: "TensorFlow's profiler saw no kernel on a GPU. Only administrators may profile with this driver."}
     runs = {
         "both": BOUND,
@@ -58,7 +56,7 @@ def test_a_table_has_shares_and_counts_of_each_cell_that_was_profiled(snapshot: 
     assert list(on_device.make_sections(Results(RUN, rounds(TIMES)))) == []
 
 
-def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(snapshot: SnapshotAssertion):
+def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(snapshot):
     remarks = {}
     for old, new in ((0.071, 0.9), (0.9, 0.071), (0.071, 0.12), (0.6, 0.9), (0.5, 0.499)):
         results = Results(RUN, launches({OLD: seen(old), NEW: seen(new)}))
@@ -74,7 +72,7 @@ def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(snapshot:
     assert remarks == snapshot
 
 
-def test_the_answer_warns_of_launch_bound_cells(snapshot: SnapshotAssertion):
+def test_the_answer_warns_of_launch_bound_cells(snapshot):
     several = [cell(name, device=Device.GPU, mode=mode) for mode in ("graph", "eager") for name in ("tf1.14", "tf2.0")]
     shares = dict(zip(several, [0.03, 0.41, 0.2, 0.8], strict=True))
     of_many = [replace(one, resources=seen(shares[one.cell])) for one in rounds(dict.fromkeys(several, 0.01), count=1)]

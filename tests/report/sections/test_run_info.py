@@ -3,8 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.analysis.results import Results
 from harness.model.backend import BackendFacts
 from harness.model.environment import Device
@@ -42,7 +40,7 @@ def list_items(planned, launches=()):
     return {strong(item)[0]: text(item) for item in find_items(planned, launches)}
 
 
-def test_scenarios_and_how_many_of_their_cells_have_a_result(snapshot: SnapshotAssertion):
+def test_scenarios_and_how_many_of_their_cells_have_a_result(snapshot):
     lost = cell("tf2.0", mode="eager")
     launches = [launch for launch in rounds(TIMES) if launch.cell != lost]
     observed = [launch(cell(), (), 0, observations={"traces": 3})]
@@ -57,7 +55,7 @@ def test_scenarios_and_how_many_of_their_cells_have_a_result(snapshot: SnapshotA
     assert "Another" not in list_items(without_source)
 
 
-def test_a_machine_is_described_by_what_is_known_of_it(snapshot: SnapshotAssertion):
+def test_a_machine_is_described_by_what_is_known_of_it(snapshot):
     remote = BackendFacts("docker", engine="Docker Engine 28", where="remote", architecture="x86_64", cpus=64)
     card = {"name": "NVIDIA A100", "power_limit_watts": 400.0, "power_limit_default_watts": 400.0}
     card |= {"pcie_width": 16, "pcie_width_most": 16, "virtualization": "none", "display": False, "ecc": True}
@@ -91,7 +89,7 @@ def test_a_machine_is_described_by_what_is_known_of_it(snapshot: SnapshotAsserti
     assert not summaries(make_section(nothing))
 
 
-def test_items_about_gpus_and_sampling(snapshot: SnapshotAssertion):
+def test_items_about_gpus_and_sampling(snapshot):
     one, other = UsedGpu("NVIDIA H100", (9, 0), "0000:3b:00.0"), UsedGpu("NVIDIA T4", (7, 5))
     used = [launch(cell(), number=number, gpus=gpus) for number, gpus in enumerate([[one], [one], [other]])]
     ways = {"tf2.5": "compiled at first start", **dict.fromkeys(("tf2.8", "tf2.9"), "some kernels are compiled")}
@@ -134,7 +132,7 @@ def run_ended(*stops, suite="", **plan):
     return run(members, stops=named, folder="results/a run", asked=plan, suite=suite)
 
 
-def test_what_ended_a_run_before_its_rounds_and_the_command_that_continues_it(snapshot: SnapshotAssertion):
+def test_what_ended_a_run_before_its_rounds_and_the_command_that_continues_it(snapshot):
     budget = {"budget_seconds": 90.0, "rounds": 100}
     wish = {"budget_seconds": 230.0, "budget_is_wish": True}
     by_budget, by_rounds, by_precision, interrupted = (

@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.comparisons import Compared, RoundsNeeded
 from harness.analysis.results import Results
@@ -42,7 +41,7 @@ def find_comparisons(section):
     return next(table for table in reading.tables(section, Where.PAGE) if table.caption.startswith("Comparisons"))
 
 
-def test_tables_of_comparisons_and_times(snapshot: SnapshotAssertion):
+def test_tables_of_comparisons_and_times(snapshot):
     graph, eager = cells(["tf1.14"])
     old, new = cells(modes=["graph"])
     unlike = [
@@ -98,7 +97,7 @@ def test_a_ratio_opens_both_of_its_cells_and_is_sorted_by_its_value():
     assert entry.order == pytest.approx(2.7)
 
 
-def test_without_any_verdict_there_is_no_column_and_one_line_says_why(snapshot: SnapshotAssertion):
+def test_without_any_verdict_there_is_no_column_and_one_line_says_why(snapshot):
     times, graph = dict.fromkeys(cells(), 0.01), cells(modes=["graph"])
     far, near = (dict(zip(graph, (0.01, seconds), strict=True)) for seconds in (0.03, 0.014))
     biased = rounds(times, spread=0.001, controls={cell(): 0.011}, fingerprint={"parameters": 1})
@@ -148,7 +147,7 @@ def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.
     )
 
 
-def test_a_comparison_has_its_remarks(snapshot: SnapshotAssertion):
+def test_a_comparison_has_its_remarks(snapshot):
     comparisons = {
         "none": compared(),
         "Python": compared(pythons=("3.11", "3.7")),

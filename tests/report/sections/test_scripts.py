@@ -3,8 +3,6 @@
 import math
 from dataclasses import replace
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.analysis.results import Results
 from harness.model.environment import Device
 from harness.model.launch import Role, Status
@@ -53,7 +51,7 @@ def measure_noisy(*logs, control=()):
     return make_results(launches)
 
 
-def test_sentences(snapshot: SnapshotAssertion):
+def test_sentences(snapshot):
     def differ(old, new):
         return measure(make_scenario(), outputs=[{**OUTPUT, "lines": [line], "sha256": line} for line in (old, new)])
 
@@ -104,7 +102,7 @@ def measure_printed(numbers, *, units=()):
     return make_results(launches, make_scenario(*(PRINTED + name for name in [*numbers, *ratios])))
 
 
-def test_sentences_about_printed_numbers(snapshot: SnapshotAssertion):
+def test_sentences_about_printed_numbers(snapshot):
     two = measure_printed({"half": ([6.0, 10.0], [2.0]), "single": ([2.0], [1.0])})
     rising, steady = [number / 100 for number in range(3, 11)], [0.03] * 8
     seconds = measure_printed({"saved": ([0.03], [0.04])}, units=[("saved", 0)])

@@ -4,8 +4,6 @@ import random
 import re
 from dataclasses import replace
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.analysis.answers import Finding
 from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.results import Results
@@ -63,7 +61,7 @@ def describe_environments(changes, pins):
     return summary.describe_answers(measured)[0]
 
 
-def test_sentences_about_rows(snapshot: SnapshotAssertion):
+def test_sentences_about_rows(snapshot):
     unlike = add_fingerprints(rounds(BOTH), lambda member: member.environment == "tf2.0")
     one_unlike = add_fingerprints(rounds(BOTH, spread=0.0), lambda member: member == cell("tf2.0", mode="eager"))
     near, wide = ({**TIMES, cell("tf2.0", mode="eager"): seconds} for seconds in (0.014, 0.0104))
@@ -111,7 +109,7 @@ def end(measured, stops, **plan):
     return Results(replace(measured.run, stops=stops, plan=replace(measured.run.plan, **plan)), measured.launches)
 
 
-def test_sentences_about_what_would_settle_unclear_comparisons(snapshot: SnapshotAssertion):
+def test_sentences_about_what_would_settle_unclear_comparisons(snapshot):
     narrow = {name: Stop(StopReason.PRECISION, FIRST_LOOK) for name in (FIT, OTHER)}
     unclear, of_claim = make_unsettled(0.0112, 0.03), {WORSE: 0.0115, BETTER: 0.01}
     by_precision = end(unclear, narrow, precision=0.2, rounds=100)
@@ -145,7 +143,7 @@ def test_no_fewer_rounds_are_suggested_than_a_group_has():
     assert command.text.endswith(" --rounds 50")
 
 
-def test_a_verdict_that_another_interval_decides_has_both_intervals(snapshot: SnapshotAssertion):
+def test_a_verdict_that_another_interval_decides_has_both_intervals(snapshot):
     measured = results(
         {member: seconds for member, seconds in TIMES.items() if member.environment == "tf1.14"}, compare=COMPARE
     )
@@ -207,7 +205,7 @@ def test_each_scenario_is_answered_before_one_is_answered_twice():
     assert ["(step," in answer for answer in answers] == [True, False, True]
 
 
-def test_titles_and_what_is_said_where_nothing_is_compared(snapshot: SnapshotAssertion):
+def test_titles_and_what_is_said_where_nothing_is_compared(snapshot):
     many = [replace(ENVIRONMENTS[0], name=f"tf9.{minor}") for minor in range(7)]
     pair = cells()[:2]
     one_cell = Results(run([cell()]), rounds({cell(): 0.01}))
@@ -227,7 +225,7 @@ def test_titles_and_what_is_said_where_nothing_is_compared(snapshot: SnapshotAss
     assert "A/A control" not in small.words
 
 
-def test_conditions_and_what_the_control_shows(snapshot: SnapshotAssertion):
+def test_conditions_and_what_the_control_shows(snapshot):
     def describe_control(second, spread, **changes):
         times = dict(zip(cells(modes=["graph"]), [0.01, 0.02], strict=True))
         launches = rounds(times, spread=spread, controls={cell(): second}, **changes)
@@ -262,7 +260,7 @@ def make_single_steps(slow=1.0):
     ]
 
 
-def test_sentences_about_other_quantities(snapshot: SnapshotAssertion):
+def test_sentences_about_other_quantities(snapshot):
     alike = dict.fromkeys(VALUES, VALUES["tf2.0"])
     turned = dict(zip(VALUES, reversed(VALUES.values()), strict=True))
     printed = [
@@ -287,7 +285,7 @@ def test_sentences_about_other_quantities(snapshot: SnapshotAssertion):
     assert re.search(r"^\| tf2.0 vs tf1.14 +\| +ratio \|", markdown, re.MULTILINE)
 
 
-def test_the_report_says_why_a_cell_has_no_percentile(snapshot: SnapshotAssertion):
+def test_the_report_says_why_a_cell_has_no_percentile(snapshot):
     few = [replace(launch, samples=[Sample(0.01, 1)] * 40) for launch in quantified()]
     text = render("md", Results(quantified_run("p95", "p99"), few))
     assert [line for line in text.splitlines() if line.startswith("No p")] == snapshot

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.analysis.results import Results
 from harness.model.scenario import Sweep
 from harness.report.blocks import Where
@@ -26,7 +24,7 @@ def make_biased():
     return reading.make(sweeps.make_sections, planned, rounds(times, 5, 0.001, controls=first))
 
 
-def test_sentences_and_lines_of_a_sweep(snapshot: SnapshotAssertion):
+def test_sentences_and_lines_of_a_sweep(snapshot):
     different, launches = swept_run(seconds(CROSSING))
     launches = [replace(launch, fingerprint={"sum": len(launch.cell.axes["variant"])}) for launch in launches]
     beyond, near_the_end = ((0.05, 0.2, 0.5, 1.02), (3.0, 2.0, 1.5, 1.005))
@@ -87,7 +85,7 @@ def test_sizes_have_three_digits_and_no_needless_decimals():
     assert texts == ["1", "3.27", "70", "2,100,000", "32,768"]
 
 
-def test_devices_have_the_size_from_which_on_one_is_faster_by_verdicts(snapshot: SnapshotAssertion):
+def test_devices_have_the_size_from_which_on_one_is_faster_by_verdicts(snapshot):
     def describe(*ratios, spread=0.002, **changes):
         sizes = ("16", "64", "256")[: len(ratios)]
         results = Results(*devices_run(dict(zip(sizes, ratios, strict=True)), spread=spread, **changes))

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-from syrupy.assertion import SnapshotAssertion
-
 from harness.analysis.interference import NoisyRound, RunInterference
 from harness.analysis.results import Results
 from harness.model.launch import Limits, Protocol, Sample, Sampling
@@ -25,7 +23,7 @@ def describe_stops(*stops, suite="", **plan):
     return timeline.describe_stops(Results(planned, []).ended, planned)
 
 
-def test_where_groups_stopped(snapshot: SnapshotAssertion):
+def test_where_groups_stopped(snapshot):
     planned, by_budget, by_precision = (
         lambda count, reason=reason: Stop(reason, count)
         for reason in (StopReason.ROUNDS, StopReason.BUDGET, StopReason.PRECISION)
@@ -51,7 +49,7 @@ def test_where_groups_stopped(snapshot: SnapshotAssertion):
     } == snapshot
 
 
-def test_rounds_sampling_and_pinning(snapshot: SnapshotAssertion):
+def test_rounds_sampling_and_pinning(snapshot):
     def describe_sampling(launches=None, planned=None, **changes):
         asked = planned or run(MEMBERS, asked={"sampling": Sampling(**changes)})
         timed = rounds(dict.fromkeys(MEMBERS, 0.01))
@@ -87,7 +85,7 @@ def test_rounds_sampling_and_pinning(snapshot: SnapshotAssertion):
 # What disturbed it.
 
 
-def test_how_many_rounds_were_disturbed_and_how_much_time_is_subtracted(snapshot: SnapshotAssertion):
+def test_how_many_rounds_were_disturbed_and_how_much_time_is_subtracted(snapshot):
     def describe(*repeated, launches=30, contended=(), stopped=(), **changes):
         noisy = [NoisyRound("group", number, "why", is_repeated) for number, is_repeated in enumerate(repeated, 1)]
         return timeline.describe_noisy_rounds(
