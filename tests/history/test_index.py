@@ -1,3 +1,4 @@
+import inspect
 import os
 import subprocess
 import sys
@@ -168,7 +169,7 @@ def test_postgres_does_what_a_file_does(postgres, night, monkeypatch):
         test_the_environment_names_a_history,
         test_an_index_of_the_first_version_gets_the_new_columns,
     ):
-        options = {"monkeypatch": monkeypatch} if "monkeypatch" in check.__annotations__ else {}
+        options = {"monkeypatch": monkeypatch} if "monkeypatch" in inspect.signature(check).parameters else {}
         check(postgres, night, **options)  # type: ignore[operator]
         with psycopg.connect(postgres, autocommit=True) as connection:
             connection.execute("DROP SCHEMA public CASCADE")
