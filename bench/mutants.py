@@ -27,8 +27,6 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 from pathlib import Path
 
-import pytest
-
 SEED = 20261128
 PACKAGES = ("analysis", "plan", "report", "runner", "store")
 KINDS = ("operator", "constant", "sentence")
@@ -81,13 +79,13 @@ class Mutant:
 def list_sites(path: Path, root: Path) -> Iterator[Mutant]:
     """Yield all mutants of a file, at most one for each expression and kind."""
     source = path.read_bytes()
-    lines = [0, *accumulate(len(line) for line in source.splitlines(keepends=True))]
+    offsets = [0, *accumulate(len(line) for line in source.splitlines(keepends=True))]
     name = str(path.relative_to(root))
 
     def visit(node: ast.AST, is_imported: bool) -> Iterator[Mutant]:
         if isinstance(node, ast.expr):
             start, end = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
-            before = source[lines[start[0] - 1] + start[1] : lines[end[0] - 1] + end[1]].decode()
+            before = source[offsets[start[0] - 1] + start[1] : offsets[end[0] - 1] + end[1]].decode()
             kind, after = _change(node, before)
             if after:
                 yield Mutant(name, kind, start, end, before, after, is_imported)
@@ -163,13 +161,9 @@ def plant(root: Path, mutants: Sequence[Mutant]) -> None:
         of_files[mutant.path].append((number, mutant))
     for path, numbered in of_files.items():
         text = (root / path).read_bytes()
-        lines = text.splitlines(keepends=True)
-        offsets = [0]
-        for line in lines:
-            offsets.append(offsets[-1] + len(line))
+        offsets = [0, *accumulate(len(line) for line in text.splitlines(keepends=True))]
         for number, mutant in sorted(numbered, key=lambda pair: (pair[1].start, pair[1].end), reverse=True):
             start, end = (offsets[line - 1] + column for line, column in (mutant.start, mutant.end))
-            # a mutated expression inside another is in both of its branches
             now = text[start:end].decode()
             text = (
                 text[:start]
@@ -194,6 +188,8 @@ def run_tests(root: Path, number: int, tests: Sequence[str]) -> str:
 
     Raises RuntimeError if pytest can't run the tests.
     """
+    if not tests:
+        return ""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write("\n".join(tests))
         file.flush()
@@ -206,7 +202,7 @@ def run_tests(root: Path, number: int, tests: Sequence[str]) -> str:
     failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", process.stdout, re.M)
     if process.returncode in (1, 2):  # 2: a file can't be imported
         return failed[1] if failed else "a test"
-    if process.returncode not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
+    if process.returncode:
         raise RuntimeError(process.stdout[-2000:] + process.stderr[-2000:])
     return ""
 
@@ -238,9 +234,7 @@ def run_all(root: Path, log_file: Path, ignored: Sequence[str]) -> None:
     noticed = 0
     for number, mutant in enumerate(mutants):
         tests = [test for test in find_tests(mutant, number, log) if test not in ignored]
-        first = (
-            run_tests(root, number, tests[:FIRST]) or (tests[FIRST:] and run_tests(root, number, tests[FIRST:])) or ""
-        )
+        first = run_tests(root, number, tests[:FIRST]) or run_tests(root, number, tests[FIRST:])
         noticed += bool(first)
         print(
             f"{number:2} {'noticed' if first else 'MISSED '} {mutant}\n      {first or f'{len(tests)} tests'}",
