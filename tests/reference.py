@@ -1,4 +1,4 @@
-"""`make reference`: writes docs/reference/cli.md from the commands, and the names in python-api.md from the code."""
+"""`make reference`: writes docs/reference/cli.md, the names in python-api.md and the rules of security.md."""
 
 import inspect
 import re
@@ -16,10 +16,19 @@ from harness.analysis.runs import Pair
 from harness.cli import app
 from harness.cli.examples import EXAMPLES
 from harness.session.request import LaunchRequest, Request, options
+from harness.session.trust import Kind, Owner
 
-FOLDER = Path(__file__).parents[1] / "docs" / "reference"
-CLI_PAGE, API_PAGE = FOLDER / "cli.md", FOLDER / "python-api.md"
+DOCS = Path(__file__).parents[1] / "docs"
+CLI_PAGE, API_PAGE = DOCS / "reference" / "cli.md", DOCS / "reference" / "python-api.md"
+SECURITY_PAGE = DOCS / "explanation" / "security.md"
 _BEGIN, _END = "<!-- the names: make reference -->", "<!-- the end of the names -->"
+_RULES_BEGIN, _RULES_END = "<!-- the rules: make reference -->", "<!-- the end of the rules -->"
+#: What code of each owner may do without a container.
+_RIGHTS = {
+    Owner.PROJECT: "runs with your rights",
+    Owner.USER: "runs with your rights",
+    Owner.OTHERS: "**refused** without `--trust`",
+}
 
 _INTRO = """# CLI reference
 
@@ -58,7 +67,7 @@ INTERNAL = {"Earlier", "find_raised_errors", "has_numbers", "is_torn", "load_ear
 INTERNAL_MEMBERS = {
     "Planned": {
         *("moved", "line_sentences", "gpu_lines", "first_starts", "refuse_nothing"),
-        *("aspects", "only", "with_one_control", "group_of", "untrusted"),
+        *("aspects", "only", "with_one_control", "group_of", "untrusted", "describe_rights"),
     },
     "Results": {
         *("each_machine", "found", "found_of", "measured", "timeline", "compares", "has_several_scenarios"),
@@ -159,6 +168,13 @@ def with_names(page: str) -> str:
     return re.sub(f"{_BEGIN}.*{_END}", lambda _: text, page, flags=re.DOTALL)
 
 
+def with_rules(page: str) -> str:
+    """Return security.md with the table of the kinds of code."""
+    rows = [f"| {kind.description} | {kind.owner} | runs | {_RIGHTS[kind.owner]} |" for kind in Kind]
+    text = "\n".join([_RULES_BEGIN, "", "| code | whose | in a container | without one |", "| --- | --- | --- | --- |"])
+    return re.sub(f"{_RULES_BEGIN}.*{_RULES_END}", lambda _: "\n".join([text, *rows, "", _RULES_END]), page, flags=re.S)
+
+
 def _function(function: Any) -> str:
     signature = _signature(function)
     if len(signature) > 96:  # one parameter in each line
@@ -227,9 +243,10 @@ def _plain(text: str) -> str:
 
 
 def write() -> None:
-    """Write both pages."""
+    """Write the pages."""
     API_PAGE.write_text(with_names(API_PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     CLI_PAGE.write_text(cli(), encoding="utf-8")
+    SECURITY_PAGE.write_text(with_rules(SECURITY_PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

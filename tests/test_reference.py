@@ -5,6 +5,11 @@ from harness.analysis.results import Results
 from tests import reference
 
 
+def test_the_rules_of_trust_are_current():
+    page = reference.SECURITY_PAGE.read_text()
+    assert page == reference.with_rules(page), "docs/explanation/security.md: make reference"
+
+
 def test_the_cli_reference_is_current():
     assert reference.CLI_PAGE.read_text() == reference.cli(), "docs/reference/cli.md: make reference"
 

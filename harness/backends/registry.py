@@ -1,6 +1,6 @@
 """The registry of backends, and the choice between them. Each backend is a file or a folder, with an entry here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
@@ -58,13 +58,13 @@ CHOICES = (AUTO, *(entry.name for entry in ENTRIES))
 
 
 class UntrustedError(UsageError):
-    """Error for a scenario from outside the project that would run without a container."""
+    """Error for other people's code that would run without a container."""
 
-    def __init__(self, backend: str, untrusted: Sequence[str]) -> None:
+    def __init__(self, backend: str, untrusted: Mapping[str, str]) -> None:
         super().__init__(
-            f"{_describe_untrusted(untrusted)} With --backend {backend}, scripts run with your rights: "
-            "they can read and change your files, and use the network.",
-            f"Omit --backend {backend}. If you trust the file, pass --trust instead.",
+            f"{_describe_untrusted(untrusted)} With --backend {backend}, this code runs with your "
+            "rights: it can read and change your files, and use the network.",
+            f"Omit --backend {backend}. If you trust the code, pass --trust instead.",
         )
 
 
@@ -86,14 +86,14 @@ def choose(
     root: Path,
     run: str,
     *,
-    untrusted: Sequence[str] = (),
+    untrusted: Mapping[str, str] | None = None,
     gpus: Sequence[str] = (),
     via: GpuWay | None = None,
     is_resumed: bool = False,
 ) -> "tuple[RegisteredBackend, str]":
     """Return the backend and why it was chosen.
 
-    `untrusted`: the scenarios from outside the project's scenarios/, which run only in a container. `gpus` are the GPUs
+    `untrusted`: other people's code, which runs only in a container, as descriptions by name. `gpus` are the GPUs
     of each launch, and `via` is the requested method of access to these GPUs, if any. `is_resumed`: a run that started
     with the backend `name` is resumed, so it can't use another one. Raises CannotRunHereError, UntrustedError, and
     UsageError for a name that isn't registered.
@@ -121,12 +121,17 @@ def choose(
             continue
         reason = f"because {_make_clause(refusals[0].message)}" if refusals else "because it is running"
         return backend, f"{_describe_usable(backend, gpus, via)}, {reason}"
-    raise _make_refusal(refusals, untrusted)
+    raise _make_refusal(refusals, untrusted or {})
 
 
 def is_contained(name: str) -> bool:
     """Return whether a value of `--backend` runs untrusted scripts in containers or not at all."""
     return name == AUTO or _find_entry(name).in_containers
+
+
+def find_contained(name: str) -> str:
+    """Return a value of `--backend` that runs launches in containers: the named one or, for `auto`, the first."""
+    return next(entry.name for entry in ENTRIES if entry.in_containers and name in (AUTO, entry.name))
 
 
 def find_gpu_host(name: str, root: Path) -> GpuHost:
@@ -172,20 +177,22 @@ def _describe_usable(backend: "RegisteredBackend", gpus: Sequence[str], via: Gpu
     return f"{backend.check()} with GPU {', '.join(gpus)}"
 
 
-def _make_refusal(refusals: Sequence[CannotRunHereError], untrusted: Sequence[str]) -> CannotRunHereError:
-    """Return the error for untrusted scripts that need a container, although no engine is running."""
+def _make_refusal(refusals: Sequence[CannotRunHereError], untrusted: Mapping[str, str]) -> CannotRunHereError:
+    """Return the error for other people's code that needs a container, although no engine is running."""
     start = f"Start {' or '.join(entry.title for entry in ENTRIES if entry.in_containers)}"
     return CannotRunHereError(
         "\n".join(
-            [*(error.message for error in refusals), f"{_describe_untrusted(untrusted)} Such files need a container."]
+            [*(error.message for error in refusals), f"{_describe_untrusted(untrusted)} Such code needs a container."]
         ),
-        f"{start}, or, if you trust the file, pass --trust.",
+        f"{start}, or, if you trust the code, pass --trust.",
     )
 
 
-def _describe_untrusted(untrusted: Sequence[str]) -> str:
-    verb, code = ("are", "other people's code") if len(untrusted) > 1 else ("is", "somebody else's code")
-    return f"{joined(list(untrusted))} {verb} from outside the project, and may be {code}."
+def _describe_untrusted(untrusted: Mapping[str, str]) -> str:
+    if len(untrusted) > 1:
+        return f"{joined(list(untrusted))} are other people's code."
+    ((name, description),) = untrusted.items()
+    return f"{name} is somebody else's code: {description}."
 
 
 def _list_container_free_options(excluded: str = "") -> str:

@@ -27,9 +27,10 @@ from harness.model.errors import CannotRunHereError, HarnessError, UsageError
 from harness.model.launch import Interleave
 from harness.model.scenario import STEP, Cell
 from harness.plan.selection import resolve
+from harness.session import trust
 from harness.session.planning import UNPILOTED
 from harness.session.request import Request
-from harness.session.sources import resolve_requested
+from harness.session.sources import WheelMaker
 from harness.store.folder import RunFolder
 
 #: The smallest number of CPUs with which environments are built during a measurement. A build uses two CPUs, and a
@@ -64,6 +65,7 @@ class Probe:
         self._builds: dict[str, Future[str]] = {}
         self._reasons: dict[str, str] = {}
         self._pins: dict[str, Mapping[str, str]] = {}
+        self._untrusted: dict[str, str] = {}
 
     def __enter__(self) -> "Probe":
         return self
@@ -165,16 +167,15 @@ class Probe:
     def _load_requirement(
         self, text: str, lock: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> Requirement:
-        environments, (name,) = resolve_requested(
-            self._project,
-            load_environments(self._project),
-            [text],
-            backend=self._request.backend,
-            repository=self._request.repository,
-            say=self.say,
-            lock=lock,
+        request = self._request
+        maker = WheelMaker(
+            self._project, request.backend, request.repository, is_trusted=request.trust, say=self.say, lock=lock
         )
+        environments, (name,) = maker.resolve(load_environments(self._project), [text])
         resolve([name], list(environments), "environment")
+        if not request.trust:
+            kinds = trust.classify_environments([text], [name], environments, self._project, request.repository)
+            self._untrusted |= trust.find_untrusted({key: kind for key, kind in kinds.items() if key == name})
         return load_lock(self._project, environments[name], self._device)
 
     def _build_environment(self, text: str, lock: Callable[[], AbstractContextManager[None]]) -> str:
@@ -192,9 +193,8 @@ class Probe:
             requirement = self._load_requirement(text, lock)
         except HarnessError as error:
             return _shorten(error)
-        # as in a run: without a named backend, a wheel from a source needs a container
-        is_trusted = self._request.trust or self._request.backend != registry.AUTO
-        untrusted = [requirement.environment.name] if requirement.environment.wheel and not is_trusted else []
+        environment_name = requirement.environment.name
+        untrusted = {key: text for key, text in self._untrusted.items() if key == environment_name}
         name = f"bisect-{secrets.token_hex(2)}"
         backend, _ = registry.choose(self._request.backend, self._project.root, name, untrusted=untrusted)
         if not backend.unprepared([requirement]):

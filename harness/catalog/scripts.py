@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
+from harness import package_data
 from harness.catalog import notebooks
-from harness.catalog.project import Project
 from harness.catalog.scenarios import write_cached
 from harness.catalog.script_files import TAKEN, map_files
 from harness.catalog.toml import make_encoding_error
@@ -149,13 +149,13 @@ def has_header(path: Path) -> bool:
     return not notebooks.is_notebook(path) and bool(re.search(r"(?m)^# \[tool\.harness\]", text))
 
 
-def add_runner(script: Script, project: Project) -> tuple[Script, list[str]]:
+def add_runner(script: Script) -> tuple[Script, list[str]]:
     """Return the script, changed so that its benchmarks' own runner runs them, and a sentence about the change.
 
     Such benchmarks are `tf.test.Benchmark` classes and tests for pytest-benchmark. Other scripts, and scripts with
     arguments or --function, aren't changed.
     """
-    own_code = _load_kit_module(project, "own_code")
+    own_code = _load_kit_module("own_code")
     kind = own_code.kind(script.text)
     if script.arguments or script.functions:
         return script, []
@@ -224,9 +224,9 @@ def _mask_groups(pattern: str) -> str:
     return " ".join(re.sub("…+", "…", text).split()) or "printed"
 
 
-def check(script: Script, project: Project) -> bool:
+def check(script: Script) -> bool:
     """Return whether the script has steps. Raises FileError for syntax errors, and for invalid marks and functions."""
-    marks = _load_kit_module(project, "marks")
+    marks = _load_kit_module("marks")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -262,9 +262,13 @@ def _describe_syntax_error(script: Script, error: SyntaxError) -> str:
     return f"{location}This is not valid Python: {error.msg}.{advice}"
 
 
-def _load_kit_module(project: Project, name: str) -> ModuleType:
-    """Load a module of the kit that imports nothing else of the kit: `marks` or `own_code`."""
-    spec = importlib.util.spec_from_file_location(f"harness_kit_{name}", project.scenarios / "kit" / f"{name}.py")
+def _load_kit_module(name: str) -> ModuleType:
+    """Load a module of the kit that imports nothing else of the kit: `marks` or `own_code`.
+
+    It is harness's own kit, because the kit of another project is somebody's code.
+    """
+    path = package_data.FOLDER / "scenarios" / "kit" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"harness_kit_{name}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -272,12 +276,13 @@ def _load_kit_module(project: Project, name: str) -> ModuleType:
     return module
 
 
-def write(script: Script, project: Project, taken: Sequence[str] = ()) -> Path:
+def write(script: Script, kind: str, taken: Sequence[str] = ()) -> Path:
     """Write the scenario of a script into the user's cache, and return its path. The same script has the same path.
 
-    `taken` are the names of the project's scenarios. Raises UsageError, FileError and CannotRunHereError.
+    `kind` is the folder in the cache, and `taken` are the names of the project's scenarios. Raises UsageError,
+    FileError and CannotRunHereError.
     """
-    has_steps = check(script, project)
+    has_steps = check(script)
     copied_files = {name: _read_bytes(path) for name, path in map_files(script.files, script.path).items()}
     stdin = None
     if script.stdin is not None:
@@ -287,7 +292,7 @@ def write(script: Script, project: Project, taken: Sequence[str] = ()) -> Path:
     name = f"{script.scenario}_script" if is_taken else script.scenario
     text = _format_scenario(script, name, has_steps=has_steps, files=list(copied_files), stdin=stdin)
     scenario_file = {f"{name}.py": text.encode("utf-8", "surrogateescape")}
-    return write_cached("scripts", copied_files | scenario_file) / f"{name}.py"
+    return write_cached(kind, copied_files | scenario_file) / f"{name}.py"
 
 
 def _read_bytes(path: Path) -> bytes:

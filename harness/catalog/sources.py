@@ -93,6 +93,23 @@ def is_on_this_machine(spec: SourceSpec, repository: str = "") -> bool:
     return address is None or address["address"].startswith("file:")
 
 
+def find_folder(spec: SourceSpec, repository: str = "") -> tuple[Path | None, str]:
+    """Return the folder of this machine that has the package, and the revision (empty for the working copy).
+
+    The folder is None for a pull request, and for a repository on another machine.
+    """
+    place = spec.place
+    folder = Path(place).expanduser()
+    if folder.is_dir() and (_PATH.match(place) or not repository):
+        return folder, ""
+    match = _ADDRESS.fullmatch(place)
+    address = match["address"] if match else repository.removeprefix("git+") or REPOSITORIES.get(spec.package, "")
+    address = address.removeprefix("file://")
+    if _PULL_REQUEST.fullmatch(place) or "://" in address or not address:
+        return None, ""
+    return Path(address).expanduser(), (match["revision"] or "HEAD") if match else place
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Files that a wheel is built from. `short` is part of the environment's name, `long` of its requirements."""

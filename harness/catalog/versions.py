@@ -15,8 +15,8 @@ from harness.model.scenario import BEFORE_AND_AFTER, SIDE, STEP, Scenario
 _SHARED_KEYS = ("title", "source", "tags", "axes", "env", "default", "exclude", "profile")
 
 
-def write_side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Path:
-    """Write the scenario `NAME_side_by_side` into the user's cache, and return its path.
+def write_side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[str, bytes], kind: str) -> Path:
+    """Write the scenario `NAME_side_by_side` into the folder `kind` of the user's cache, and return its path.
 
     `before` and `after` are the files of both versions of the scenario `name`, by file name, including `NAME.py`. The
     same files give the same path. The axis `side` (`base`, `head`) selects the version for a launch, and the only
@@ -33,7 +33,7 @@ def write_side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[st
     stem = f"{name}_{SIDE}_by_{SIDE}"
     files = {f"{side}/{file}": data for side, contents in sides.items() for file, data in contents.items()}
     text = _format_scenario(name, parsed, _make_header(name, parsed, documents, list(files)))
-    return write_cached("versions", files | {f"{stem}.py": text.encode()}) / f"{stem}.py"
+    return write_cached(kind, files | {f"{stem}.py": text.encode()}) / f"{stem}.py"
 
 
 def _decode(data: bytes) -> str:

@@ -16,7 +16,7 @@ from harness.model.texts import counted, escape, format_plain
 
 def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool = False) -> Exit:
     """Print the plan, and return the exit code. Raises CannotRunHereError if no cell can be launched."""
-    planned = session.plan(request, say=say)
+    planned = session.plan(request, say=say, builds=False)
     say_refused(planned.refused)
     outlook = session.estimate_duration(planned)
     if json:
@@ -83,6 +83,7 @@ def _list_lines(planned: "session.Planned", outlook: "session.DurationEstimate")
     if plan.cells:
         yield _describe_duration(planned, outlook)
         yield _describe_builds(outlook)
+        yield from filter(None, [outlook.rights])
 
 
 def _describe_counts(planned: "session.Planned") -> str:

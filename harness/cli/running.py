@@ -33,7 +33,7 @@ def run(
     fail_on: FailOn | None = None,
 ) -> Exit:
     """Measure a plan in the folder of a new run, and return the exit code."""
-    planned = _ask_for_trust(session.plan(request, _read_unavailable(request), say=say, wait=wait))
+    planned = _plan(request, _read_unavailable(request), wait=wait)
     say_refused(planned.refused)
     shard = planned.plan.shard
     if shard:
@@ -56,17 +56,22 @@ def _read_unavailable(request: session.Request | session.ProfileRequest) -> Mapp
     return dispatch.read_unavailable(request.results)
 
 
-def _ask_for_trust(planned: session.Planned) -> session.Planned:
-    """Return the plan, with --trust if the user agrees to run an untrusted script without a container.
-
-    The question appears only on a terminal.
-    """
-    name, scripts = planned.request.backend, planned.untrusted
-    if not scripts or registry.is_contained(name) or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return planned
-    say(registry.UntrustedError(name, scripts).message)
-    is_trusted = typer.confirm("Run this code anyway?", err=True)
-    return replace(planned, request=replace(planned.request, trust=True)) if is_trusted else planned
+def _plan(
+    request: session.Request | session.ProfileRequest, lacking: Mapping[str, UnavailableError] | None, *, wait: bool
+) -> session.Planned:
+    """Plan a run. If it has other people's code and no containers, ask on a terminal whether the code may run."""
+    try:
+        planned = session.plan(request, lacking, say=say, wait=wait)
+        if planned.untrusted and not registry.is_contained(request.backend):
+            raise registry.UntrustedError(request.backend, planned.untrusted)
+    except registry.UntrustedError as error:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise
+        say(error.message)
+        if not typer.confirm("Run this code anyway?", err=True):
+            raise
+        return session.plan(replace(request, trust=True), lacking, say=say, wait=wait)
+    return planned
 
 
 def _report_missing_shards(sentences: Sequence[str], code: Exit) -> Exit:
@@ -97,7 +102,7 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
     """Measure the claims of issues in a new run, and return the exit code."""
     from harness.upstream import repro as upstream  # noqa: PLC0415 - only this command needs it
 
-    planned = _ask_for_trust(session.plan(request, say=say, wait=wait))
+    planned = _plan(request, None, wait=wait)
     say_refused(planned.refused)
     printer = ProgressPrinter()
     with handle_signals(printer.announce_stop):

@@ -193,6 +193,8 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
         results=Request().results,
     )
     parcel = None
+    if planned.untrusted:  # other machines can't see whose code it is
+        shard_request = replace(shard_request, backend=registry.find_contained(request.backend))
     if on:
         parcel, shard_request = pack(shard_request, planned.scenarios.values())
     with _open_places(on, slots, parcel, listener.say) as places:

@@ -38,6 +38,7 @@ from harness.model.scenario import BEFORE_AND_AFTER, SIDE
 from harness.model.texts import remove_password
 from harness.report.flamegraphs import draw_changes
 from harness.report.profiles import MIN_WIDTH
+from harness.session import trust
 from harness.session.request import Request
 from harness.session.versions import find_files_with_hash
 from harness.store.folder import RunFolder
@@ -164,10 +165,11 @@ def plan_confirmation(
             keras_nightlies=keras_nightlies if len(keras_nightlies) == 2 and all(keras_nightlies) else (),
         )
     files = [_find_files(key.scenario, path, summary, usual.results) for summary in (before, after)]
-    script = versions.write_side_by_side(key.scenario, *files)
+    commits = [summary.commit for summary in (before, after)]
+    kind = trust.classify_commits(Path.cwd(), [commit.removesuffix("+") for commit in commits])
+    script = versions.write_side_by_side(key.scenario, files[0], files[1], trust.get_folder(kind))
     reference = after.software[key.reference].version if parse_line(key.reference) else key.reference
     environments = list(dict.fromkeys([*sides, reference]))
-    commits = [summary.commit for summary in (before, after)]
     return ConfirmationRun(
         members,
         replace(request, scenarios=[str(script)], environments=environments),

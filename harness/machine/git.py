@@ -103,12 +103,15 @@ class Snapshot:
 
 _Process = subprocess.CompletedProcess[bytes]
 
+#: Settings that keep git from starting programs that the configuration of somebody's repository names.
+_NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+
 
 def run_git(folder: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> _Process:
     """Run git in a folder. Raises CannotRunHereError if there is no git, or if it takes too long."""
     try:
         return subprocess.run(
-            ["git", "-C", str(folder), *arguments],
+            ["git", "-C", str(folder), *_NO_PROGRAMS, *arguments],
             env=_make_environ(environ or {}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -199,6 +202,12 @@ def resolve_commit(folder: Path, revision: str) -> str:
             revision, str(folder), listed.splitlines(), "In a shallow clone: git fetch --unshallow"
         )
     return get_output(process)
+
+
+def is_in_history(folder: Path, revision: str) -> bool:
+    """Return whether a commit belongs to the history of the current branch. Raises UsageError for an unknown one."""
+    commit = resolve_commit(folder, revision)
+    return run_git(folder, "merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
 
 
 def _make_unknown_error(revision: str, repository: str, names: Sequence[str], advice: str = "") -> UsageError:

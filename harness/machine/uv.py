@@ -30,6 +30,16 @@ _KEPT_PREFIXES = (
     "UV_SYSTEM_CERTS",
 )
 
+#: Variables for the code of a package during a build, besides uv's variables and the language.
+_BUILD_NAMES = {
+    *("PATH", "HOME", "TMPDIR", "LANG", "TZ", "XDG_CACHE_HOME", "XDG_DATA_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+    *("LD_LIBRARY_PATH", "NETRC"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+}
+
+#: Names of uv's variables with the user and the password of an index.
+_SECRET = re.compile(r"_(?:USERNAME|PASSWORD|TOKEN)$")
+
 #: Variables of other tools that uv or an interpreter would follow. With COLUMNS, uv breaks the lines of its errors.
 _DROPPED_NAMES = ("COLUMNS", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
 
@@ -62,11 +72,25 @@ def make_environ() -> dict[str, str]:
     return environ | {"PATH": os.pathsep.join(path), "UV_NO_CONFIG": "1"}
 
 
+def make_build_environ(*, with_passwords: bool = False) -> dict[str, str]:
+    """Return the environment variables for uv while it runs the code of packages, which must not see secrets.
+
+    Tokens and the addresses of agents are omitted. Addresses have no user and password, unless uv needs them to
+    download packages (`with_passwords`).
+    """
+    environ = {
+        name: value for name, value in make_environ().items() if name in _BUILD_NAMES or name.startswith(("LC_", "UV_"))
+    }
+    if with_passwords:
+        return environ
+    return {name: remove_password(value) for name, value in environ.items() if not _SECRET.search(name)}
+
+
 def run_uv(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run uv, wait until it ends, and capture its output."""
+    """Run uv, wait until it ends, and capture its output. It may build old source packages to read their metadata."""
     return subprocess.run(
         [str(find_uv()), *arguments],
-        env=make_environ(),
+        env=make_build_environ(with_passwords=True),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

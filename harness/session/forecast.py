@@ -55,6 +55,7 @@ class DurationEstimate:
     - `first_starts`: the number of environments whose GPU code the driver must compile first; `lazy_starts`: the number
       of those whose code it must compile in parts, when they are first needed. `seconds` includes the time for both
     - `unasked`: the reason why this machine can't run the plan, with advice
+    - `rights`: a sentence about code that runs with the user's rights, or an empty text
     """
 
     seconds: float
@@ -63,6 +64,7 @@ class DurationEstimate:
     makes: str
     unprepared: Sequence[str] | None
     unasked: str = ""
+    rights: str = ""
     start: float = START
     verdicts: float = 0.0
     first_starts: int = 0
@@ -109,11 +111,11 @@ class _Times:
 def estimate_duration(planned: Planned) -> DurationEstimate:
     """Estimate the duration of a plan, which depends on the environments that the run's backend has available."""
     unprepared: list[Requirement] | None
-    unasked, unprepared, name, makes, has_caches = "", None, planned.request.backend, "", False
+    unasked, unprepared, name, makes, has_caches, rights = "", None, planned.request.backend, "", False, ""
     try:
         root, gpus = planned.project.root, planned.plan.limits.gpus
         backend, _ = registry.choose(name, root, "", untrusted=planned.untrusted, gpus=gpus)
-        name, makes = backend.name, backend.makes
+        name, makes, rights = backend.name, backend.makes, planned.describe_rights(backend.name)
         unprepared = backend.unprepared(planned.needed)
         has_caches = bool(gpus and backend.caches())
     except (CannotRunHereError, registry.UntrustedError) as error:
@@ -142,6 +144,7 @@ def estimate_duration(planned: Planned) -> DurationEstimate:
         makes=makes,
         unprepared=None if unprepared is None else [requirement.name for requirement in unprepared],
         unasked=unasked,
+        rights=rights,
         verdicts=verdicts if is_relevant else 0.0,
         first_starts=first_starts,
         lazy_starts=lazy_starts,

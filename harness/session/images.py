@@ -18,7 +18,7 @@ from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError, NothingSelectedError, UsageError
 from harness.plan.gpus import describe
 from harness.plan.selection import resolve
-from harness.session.sources import resolve_requested
+from harness.session.sources import WheelMaker
 
 #: The number of locks to resolve in parallel. Resolving waits for the network about half of the time.
 _PARALLEL_LOCKS = 2
@@ -27,7 +27,7 @@ _PARALLEL_LOCKS = 2
 def select_environments(names: Sequence[str] | None) -> tuple[Project, list[Environment]]:
     """Return the project, and the environments that match names, globs or requirements; by default all."""
     project = Project.find()
-    environments, selection = resolve_requested(project, load_environments(project), names or ["*"])
+    environments, selection = WheelMaker(project).resolve(load_environments(project), names or ["*"])
     return project, [environments[name] for name in resolve(selection, list(environments), "environment")]
 
 

@@ -56,7 +56,7 @@ from harness.plan.fallbacks import find_fallbacks, replace_cells, replace_enviro
 from harness.plan.gpus import Support, find_first_starts, find_lazy_starts
 from harness.plan.groups import find_control, find_lone_cells, group, is_of_launches, keep_one_control, name_group
 from harness.plan.selection import Catalog, Selection, check_fallbacks, remove_broken, resolve, select
-from harness.session import sources
+from harness.session import sources, trust
 from harness.session.request import (
     EVENLY,
     LaunchRequest,
@@ -89,6 +89,7 @@ class Planned:
     - `scenarios`: the selected scenarios by name; `refused`: scenarios with invalid files, which aren't measured
     - `reference`: the name of the baseline environment
     - `cards`: the GPUs of each launch; `gpu_host`: facts about the machine that has the GPUs
+    - `packages`: the kinds of environments with a package from a source, by name
     """
 
     request: LaunchRequest
@@ -102,6 +103,7 @@ class Planned:
     gpu_host: GpuHost
     cards: Sequence[Gpu]
     refused: Mapping[str, FileError]
+    packages: Mapping[str, trust.Kind]
 
     @property
     def cells(self) -> list[Cell]:
@@ -226,18 +228,22 @@ class Planned:
         return name_group(cell, self.scenarios[cell.scenario]) if cell.scenario in self.scenarios else ""
 
     @property
-    def untrusted(self) -> list[str]:
-        """The names of scenarios and environments with other people's code. Empty with --trust.
+    def untrusted(self) -> dict[str, str]:
+        """Other people's scenarios and packages, with descriptions. Empty with --trust."""
+        return {} if self.request.trust else trust.find_untrusted(self._kinds)
 
-        These are scenarios from outside the project's folders and, unless a backend was requested, environments with a
-        wheel from a source.
-        """
-        if self.request.trust:
-            return []
-        own_folders = self.project.scenario_folders
-        scripts = [name for name, scenario in self.scenarios.items() if scenario.path.parent not in own_folders]
-        wheels = [environment.name for environment in self.environments if environment.wheel]
-        return [*scripts, *(wheels if self.request.backend == registry.AUTO else [])]
+    def describe_rights(self, backend: str) -> str:
+        """Describe which code from outside the project runs without a container, if the backend has no containers."""
+        names = [name for name, kind in self._kinds.items() if kind is not trust.Kind.PROJECT]
+        if not names or registry.is_contained(backend):
+            return ""
+        return f"{joined(names)} {'run' if len(names) > 1 else 'runs'} without a container, with your rights."
+
+    @property
+    def _kinds(self) -> dict[str, trust.Kind]:
+        environments = {environment.name for environment in self.environments}
+        packages = {name: kind for name, kind in self.packages.items() if name in environments}
+        return trust.list_scenarios(self.scenarios.values(), self.project) | packages
 
 
 def plan(
@@ -246,15 +252,19 @@ def plan(
     *,
     say: Callable[[str], object] | None = None,
     wait: bool = False,
+    builds: bool = True,
 ) -> Planned:
     """Plan a run for this machine. This launches nothing, and only writes locks and wheels to the user's cache.
 
-    Wheels of sources are built, with a message to `say`. With `wait`, a build waits for the end of another run.
+    Wheels of sources are built, with a message to `say`. With `wait`, a build waits for the end of another run. Without
+    `builds`, nothing is built: `say` gets a message about each missing wheel, and its environment has the packages of
+    its base. Such a plan can't be run.
     `lacking` contains environments that turned out to be unavailable, with the reasons. They aren't used as fallbacks,
     and their cells are unavailable.
 
     Raises UsageError if the request is invalid, NothingSelectedError if it selects no cell, FileError if all selected
-    scenarios have invalid files, and CannotRunHereError if this machine doesn't have a requested GPU.
+    scenarios have invalid files, UntrustedError if a build needs --trust, and CannotRunHereError if this machine
+    doesn't have a requested GPU.
     """
     host.require_linux()
     project = Project.find()
@@ -264,14 +274,17 @@ def plan(
         gpu_host = GpuHost(absent="the launches run on other machines", is_here=False)
     limits = replace(limits, gpus=gpus.resolve_names(limits.gpus, gpu_host, typed=bool(request.gpus)))
     cards = gpus.select_gpus(limits.gpus, gpu_host)
-    by_name, (*requested_names, baseline), line_errors = _resolve_requested(project, request, say, wait=wait)
+    requested = _resolve_requested(project, request, say, wait=wait, builds=builds)
+    by_name, line_errors, (*requested_names, baseline) = requested.environments, requested.errors, requested.names
     scenarios, scenario_errors, scenario_names = _load_scenarios(project, request.scenarios)
     suites, findings = read_suites(project)
     findings.check()
     suite = request.suite or ("" if request.scenarios or request.claims else DEFAULT_SUITE)
-    default = suites[DEFAULT_SUITE].environments if not suite and DEFAULT_SUITE in suites else ()
     selection = Selection(
-        suite=suite, environments=requested_names or default, scenarios=scenario_names, axes=request.axes
+        suite=suite,
+        environments=requested_names or _list_default_environments(suite, suites),
+        scenarios=scenario_names,
+        axes=request.axes,
     )
     catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites=suites)
     selection, catalog, refused_scenarios = _drop_invalid(selection, catalog, scenario_errors)
@@ -310,7 +323,7 @@ def plan(
         )
         cells, environments = replace_cells(cells, fallbacks), replace_environments(environments, fallbacks)
         (baseline,) = replace_environments([baseline], fallbacks)
-    requirements = _load_locks(project, [by_name[name] for name in environments], devices, line_errors, baseline)
+    requirements = _load_locks(project, requested, [by_name[name] for name in environments], devices, baseline)
     runnable_cells, unavailable = split(
         [cell for cell in cells if cell.environment not in line_errors],
         catalog.scenarios,
@@ -369,10 +382,16 @@ def plan(
             gpu_host=gpu_host,
             cards=cards,
             refused=refused_scenarios,
+            packages=requested.packages,
         ),
         lacking or {},
     )
     return _select_part(planned, request) if isinstance(request, Request) else planned
+
+
+def _list_default_environments(suite: str, suites: Mapping[str, Suite]) -> Sequence[str]:
+    """Return the environments of scenarios that are measured without a suite."""
+    return suites[DEFAULT_SUITE].environments if not suite and DEFAULT_SUITE in suites else ()
 
 
 def _find_forced_environments(
@@ -426,51 +445,69 @@ def _make_supply_check(
     return registry.choose_backend(request.backend, project.root).supply
 
 
-def _resolve_requested(
-    project: Project, request: LaunchRequest, say: Callable[[str], object] | None, *, wait: bool
-) -> tuple[dict[str, Environment], list[str], dict[str, HarnessError]]:
-    """Return the catalog with the requested environments, their names, and errors of release lines without a wheel.
-
-    The last name is the baseline. It is empty if no baseline was requested.
-    """
-    line_errors: dict[str, HarnessError] = {}
-    selection = sources.resolve_requested(
-        project,
-        load_environments(project),
-        [*request.environments, request.reference],
-        line_errors,
-        backend=request.backend,
-        repository=request.repository,
-        say=say,
-        lock=lambda: hold_machine(say if wait else None),
-    )
-    return *selection, line_errors
-
-
 def _list_cells_without_wheels(cells: Sequence[Cell], line_errors: Mapping[str, HarnessError]) -> list[Unavailable]:
     """Return the cells of release lines that have no usable wheel, with the reasons."""
     errors = [(cell, line_errors[cell.environment]) for cell in cells if cell.environment in line_errors]
     return [Unavailable(cell, " ".join(error.message.split()), error.advice) for cell, error in errors]
 
 
+@dataclass(frozen=True, slots=True)
+class _Requested:
+    """The requested environments.
+
+    - `environments`: the catalog with these environments; `names`: their names and globs. The last one is the baseline,
+      or empty if no baseline was requested
+    - `errors`: errors of release lines without a wheel, by environment name
+    - `packages`: the kinds of environments with a package from a source; `unbuilt`: the bases of those without a wheel
+    """
+
+    environments: dict[str, Environment]
+    names: list[str]
+    errors: dict[str, HarnessError]
+    packages: Mapping[str, trust.Kind]
+    unbuilt: Mapping[str, Environment]
+
+
+def _resolve_requested(
+    project: Project, request: LaunchRequest, say: Callable[[str], object] | None, *, wait: bool, builds: bool
+) -> _Requested:
+    maker = sources.WheelMaker(
+        project,
+        request.backend,
+        request.repository,
+        is_trusted=request.trust,
+        builds=builds,
+        say=say,
+        lock=lambda: hold_machine(say if wait else None),
+    )
+    typed, errors = [*request.environments, request.reference], dict[str, HarnessError]()
+    environments, names = maker.resolve(load_environments(project), typed, errors)
+    packages = trust.classify_environments(typed, names, environments, project, request.repository)
+    return _Requested(environments, names, errors, packages, maker.unbuilt)
+
+
 def _load_locks(
     project: Project,
+    requested: _Requested,
     environments: Sequence[Environment],
     devices: Collection[Device],
-    line_errors: dict[str, HarnessError],
     reference: str,
 ) -> dict[str, Requirement]:
     """Return the environments with their locks on each device that they support, by name.
 
-    Errors of release lines are added to `line_errors`. Such an error is raised if its line is the baseline (by default,
-    the first environment), or if all environments are impossible.
+    An environment whose wheel isn't built has the locks of its base. Errors of release lines are added to
+    `requested.errors`. Such an error is raised if its line is the baseline (by default, the first environment), or if
+    all environments are impossible.
     """
+    line_errors = requested.errors
     requirements: dict[str, Requirement] = {}
     for environment in environments:
         if environment.name in line_errors:
             continue
         try:
-            requirements |= load_locks(project, environment, devices)
+            base = requested.unbuilt.get(environment.name)
+            loaded = load_locks(project, base or environment, devices)
+            requirements |= sources.rename_requirements(loaded, environment) if base else loaded
         except (UsageError, UnavailableError) as error:
             if not environment.line:
                 raise

@@ -306,8 +306,8 @@ class LaunchRequest:
     trust: Annotated[
         bool,
         Option(
-            "Run scripts from outside the project without a container and with your rights. --backend local then "
-            "doesn't ask for confirmation.",
+            "Build and run other people's code without a container and with your rights if Docker Engine isn't "
+            "running. --backend local then doesn't ask for confirmation.",
             panel=OptionPanel.MACHINE,
         ),
     ] = False

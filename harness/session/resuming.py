@@ -126,6 +126,7 @@ def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, b
         gpu_host=gpu_host,
         cards=cards,
         refused={},
+        packages={},
     )
     return Earlier(folder, stored_run, planned, is_longer, end_sentence)
 

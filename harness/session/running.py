@@ -253,7 +253,7 @@ def _start_run(
     untrusted, gpu_way = planned.untrusted, planned.request.gpu_via
     backend, reason = registry.choose(name, root, run_id, untrusted=untrusted, gpus=limits.gpus, via=gpu_way)
     listener.say(f"Backend: {reason}.")
-    for sentence in planned.line_sentences:
+    for sentence in filter(None, [planned.describe_rights(backend.name), *planned.line_sentences]):
         listener.say(sentence)
     planned.refuse_nothing()
     _announce_fallbacks(planned.plan, listener)

@@ -257,7 +257,7 @@ def create(name: str, title: str = "", folder: Path | None = None, script: Path 
 
 def _make_skeleton_from_script(name: str, title: str, path: Path, project: Project) -> str:
     file, text, _ = scripts.read(path)
-    scripts.check(scripts.Script(path=path, name=file, text=text), project)
+    scripts.check(scripts.Script(path=path, name=file, text=text))
     return skeleton.make_skeleton(name, text, title)
 
 

@@ -19,6 +19,7 @@ from harness.model.errors import UsageError
 from harness.model.launch import Interleave
 from harness.model.scenario import OWN, STEP, WHOLE
 from harness.model.settings import is_free
+from harness.session import trust
 from harness.session.request import Request
 
 #: The maximum number of files in a script's folder that a message lists.
@@ -92,10 +93,11 @@ def make_request(
         stdin=stdin,
     )
     project = Project.find()
-    script, runner_sentences = scripts.add_runner(script, project)
+    script, runner_sentences = scripts.add_runner(script)
     if script.has_runner and not script.arguments:
         _check_pytest(path, asked.environments)
-    scenario_path = scripts.write(script, project, [file.stem for file in find_scenario_files(project)])
+    kind = trust.get_folder(trust.classify_file(path, project))
+    scenario_path = scripts.write(script, kind, [file.stem for file in find_scenario_files(project)])
     is_open = asked.rounds is None and asked.budget is None and asked.precision is None
     script_request = replace(
         asked,

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,10 +22,11 @@ from harness.catalog.sources import Source, SourceSpec, Wheel, open_place, parse
 from harness.files import get_cache_dir, get_wheel_path, parse_json, read_text, write_atomically
 from harness.machine import git
 from harness.model.backend import WheelRecipe
-from harness.model.environment import TENSORFLOW, Environment
+from harness.model.environment import TENSORFLOW, Environment, Requirement
 from harness.model.errors import CannotRunHereError, HarnessError, NothingSelectedError, UsageError
 from harness.model.texts import counted
 from harness.plan.selection import make_unknown_error
+from harness.session import trust
 from harness.session.request import Request
 
 #: The files in images/ that affect how a wheel is built.
@@ -35,48 +36,48 @@ _RECIPE = ("wheel.Dockerfile", "install.sh", "build.sh", "uv.txt")
 _SAVED_ID = re.compile(r"(?P<commit>[0-9a-f]{12})(?P<dirty>-dirty-[0-9a-f]{8})?|whl-[0-9a-f]{12}")
 
 
-def resolve_requested(
-    project: Project,
-    known: Mapping[str, Environment],
-    typed: Sequence[str],
-    impossible: dict[str, HarnessError] | None = None,
-    *,
-    backend: str = registry.AUTO,
-    repository: str = "",
-    say: Callable[[str], object] | None = None,
-    lock: Callable[[], AbstractContextManager[None]] = nullcontext,
-) -> tuple[dict[str, Environment], list[str]]:
-    """Return the catalog with the requested environments, and the request as names and globs.
-
-    The `backend` builds missing wheels of sources while `lock` is held. Finished wheels are in the user's cache.
-    `repository` is a folder or an address, for sources that are revisions. Raises UsageError for an unknown source or a
-    source of another package, and CannotRunHereError if a build fails.
-    """
-    environments, texts = dict(known), []
-    for text in typed:
-        spec = parse_source(text) if text not in environments else None
-        if spec is not None:
-            maker = _EnvironmentMaker(project, environments, backend, repository, say, lock)
-            environment = adhoc.keep(maker.make(spec))
-            environments[environment.name] = environment
-        texts.append(text if spec is None else environment.name)
-    return adhoc.add_requested(environments, texts, impossible)
-
-
 @dataclass(frozen=True, slots=True)
-class _EnvironmentMaker:
-    """Creates environments with packages from sources. The fields are the arguments of `resolve_requested`."""
+class WheelMaker:
+    """Creates environments with packages from sources.
+
+    - `backend`: the requested backend; `repository`: a folder or an address, for sources that are revisions
+    - `is_trusted`: whether a source may be built with the user's rights if there are no containers
+    - `builds`: without it, no wheel is built. `unbuilt` then gets the bases of environments without a wheel, by name
+    - `say`: gets a message about each build; `lock`: is held during builds
+    """
 
     project: Project
-    known: Mapping[str, Environment]
-    backend: str
-    repository: str
-    say: Callable[[str], object] | None
-    lock: Callable[[], AbstractContextManager[None]]
+    backend: str = registry.AUTO
+    repository: str = ""
+    is_trusted: bool = False
+    builds: bool = True
+    say: Callable[[str], object] | None = None
+    lock: Callable[[], AbstractContextManager[None]] = nullcontext
+    unbuilt: dict[str, Environment] = field(default_factory=dict)
 
-    def make(self, spec: SourceSpec) -> Environment:
+    def resolve(
+        self,
+        known: Mapping[str, Environment],
+        typed: Sequence[str],
+        impossible: dict[str, HarnessError] | None = None,
+    ) -> tuple[dict[str, Environment], list[str]]:
+        """Return the catalog with the requested environments, and the request as names and globs.
+
+        Finished wheels are in the user's cache. Raises UsageError for an unknown source or a source of another package,
+        UntrustedError for other people's code without a container, and CannotRunHereError if a build isn't possible.
+        """
+        environments, texts = dict(known), []
+        for text in typed:
+            spec = parse_source(text) if text not in environments else None
+            if spec is not None:
+                environment = self._make(spec, environments)
+                environments[environment.name] = environment
+            texts.append(text if spec is None else environment.name)
+        return adhoc.add_requested(environments, texts, impossible)
+
+    def _make(self, spec: SourceSpec, known: Mapping[str, Environment]) -> Environment:
         """Return the environment of a source, with its wheel in the cache."""
-        base = self._find_base_environment(spec)
+        base = _find_base_environment(spec, known)
         if (saved_environment := _find_saved_environment(spec, base)) is not None:
             return saved_environment
         if (path := sources.find_wheel(spec)) is not None:
@@ -84,30 +85,33 @@ class _EnvironmentMaker:
             digest = wheel.name.partition("/")[0]
             short = f"{re.sub(r'[^a-z0-9.]+', '-', wheel.version)}-{digest[:8]}"
             description = f"the file {path.name} ({digest[:12]})"
-            return sources.make_environment(base, spec.package, wheel, (short, f"whl-{digest[:12]}"), description)
+            ids = (short, f"whl-{digest[:12]}")
+            return adhoc.keep(sources.make_environment(base, spec.package, wheel, ids, description))
         with open_place(spec, self.repository) as source:
-            wheel = self._get_wheel(spec, base, source)
-            return sources.make_environment(base, spec.package, wheel, (source.short, source.long), source.description)
+            built_wheel = self._get_wheel(spec, base, source)
+            if built_wheel is None:
+                name = f"{base.name}-{spec.package}-{source.short}"
+                self.unbuilt[name] = base
+                return replace(
+                    base, name=name, base=base.name, line="", source=f"{spec.package} from {source.description}"
+                )
+            ids = (source.short, source.long)
+            return adhoc.keep(sources.make_environment(base, spec.package, built_wheel, ids, source.description))
 
-    def _find_base_environment(self, spec: SourceSpec) -> Environment:
-        if spec.base:
-            environments, (name,) = adhoc.add_requested(self.known, [spec.base])
-            if name not in environments:
-                raise make_unknown_error(spec.base, list(self.known), "environment")
-            return environments[name]
-        path = sources.find_wheel(spec) if spec.package in TENSORFLOW else None
-        if path is None:
-            raise UsageError(
-                f"{spec.package}@{spec.place} doesn't name the environment in which {spec.package} is replaced.",
-                f"For example: -e tf2.21+{spec.package}@{spec.place}",
-            )
-        version = path.name.split("-")[1] if "-" in path.name else ""
-        return adhoc.find_nearest_release(version, list(self.known.values()))
+    def _announce(self, text: str) -> None:
+        if self.say:
+            self.say(text)
 
-    def _get_wheel(self, spec: SourceSpec, base: Environment, source: Source) -> Wheel:
-        """Return the wheel of a source, from the cache or from a build."""
+    def _get_wheel(self, spec: SourceSpec, base: Environment, source: Source) -> Wheel | None:
+        """Return the wheel of a source, from the cache or from a build; None if nothing may be built."""
         instant = max(datetime.fromisoformat(base.as_of), datetime.fromtimestamp(source.snapshot.instant, UTC))
-        backend = self._choose_builder(spec)
+        try:
+            backend = self._choose_builder(spec)
+        except (CannotRunHereError, registry.UntrustedError) as error:
+            if self.builds:
+                raise
+            self._announce(f"{spec.package} is not built: {error}")
+            return None
         recipe = [hashlib.sha256((self.project.root / "images" / name).read_bytes()).hexdigest() for name in _RECIPE]
         parts = [git.get_tree_id(source.snapshot), spec.package, base.python, self._make_version(spec, base, source)]
         parts += [instant.isoformat(), backend.name, *recipe]
@@ -121,26 +125,37 @@ class _EnvironmentMaker:
                 f"With {WHEELS_VARIABLE}, no wheel is built from a source: the build needs packages from the index.",
                 f"Build the wheel on another machine, and pass it: -e {spec.base}+{spec.package}@FILE.whl",
             )
+        if not self.builds:
+            self._announce(f"A run builds {spec.package} from {source.description}, {backend.builds_in}.")
+            return None
         with self.lock():
-            if self.say:
-                self.say(f"Building {spec.package} from {source.description}, {backend.builds_in}.")
+            self._announce(f"Building {spec.package} from {source.description}, {backend.builds_in}.")
             wheel = self._build_wheel(spec, base, source, instant, backend)
         with suppress(OSError):
             write_atomically(path, json.dumps({"name": wheel.name, "version": wheel.version}))
         return wheel
 
     def _choose_builder(self, spec: SourceSpec) -> RegisteredBackend:
-        """Return the backend for builds: one with containers, unless the user requested another one."""
-        untrusted = [spec.package] if self.backend == registry.AUTO else []
+        """Return the backend for a build: containers if an engine is running, and otherwise only with --trust.
+
+        With --backend local, the launches have the user's rights. So other people's code is refused before it is built.
+        """
+        kind = trust.classify_package(spec, self.project, self.repository)
+        untrusted = trust.find_untrusted({spec.package: kind})
+        if untrusted and not self.is_trusted and not registry.is_contained(self.backend):
+            raise registry.UntrustedError(self.backend, untrusted)
+        name = self.backend if registry.is_contained(self.backend) else registry.AUTO
         try:
-            return registry.choose(self.backend, self.project.root, "wheel", untrusted=untrusted)[0]
+            return registry.choose(
+                name, self.project.root, "wheel", untrusted={} if self.is_trusted else {spec.package: kind.description}
+            )[0]
         except CannotRunHereError as error:
-            if self.backend != registry.AUTO:
+            if name != registry.AUTO:
                 raise
             reason = error.message.splitlines()[0]
             raise CannotRunHereError(
                 f"A build of {spec.package} runs the source's own code, and there are no containers here: {reason}",
-                "If you trust the source, build and measure it without containers: --backend local",
+                "If you trust the source, build and measure it without containers: --trust",
             ) from None
 
     def _make_version(self, spec: SourceSpec, base: Environment, source: Source) -> str:
@@ -175,6 +190,31 @@ class _EnvironmentMaker:
                     f"The build of {spec.package} created {counted(len(wheel_paths), 'wheel')} instead of one."
                 )
             return sources.keep_wheel(wheel_paths[0], spec.package, base.python)
+
+
+def rename_requirements(requirements: Mapping[str, Requirement], environment: Environment) -> dict[str, Requirement]:
+    """Return the locks of a base as the locks of an environment whose wheel isn't built yet, by name."""
+    renamed = [
+        replace(requirement, environment=environment, lock=replace(requirement.lock, sha256=""))
+        for requirement in requirements.values()
+    ]
+    return {requirement.name: requirement for requirement in renamed}
+
+
+def _find_base_environment(spec: SourceSpec, known: Mapping[str, Environment]) -> Environment:
+    if spec.base:
+        environments, (name,) = adhoc.add_requested(known, [spec.base])
+        if name not in environments:
+            raise make_unknown_error(spec.base, list(known), "environment")
+        return environments[name]
+    path = sources.find_wheel(spec) if spec.package in TENSORFLOW else None
+    if path is None:
+        raise UsageError(
+            f"{spec.package}@{spec.place} doesn't name the environment in which {spec.package} is replaced.",
+            f"For example: -e tf2.21+{spec.package}@{spec.place}",
+        )
+    version = path.name.split("-")[1] if "-" in path.name else ""
+    return adhoc.find_nearest_release(version, list(known.values()))
 
 
 def _find_saved_environment(spec: SourceSpec, base: Environment) -> Environment | None:

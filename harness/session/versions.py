@@ -14,6 +14,7 @@ from harness.machine import git
 from harness.model.errors import HarnessError, NothingSelectedError, UsageError
 from harness.model.scenario import SIDE
 from harness.model.texts import joined
+from harness.session import trust
 from harness.session.request import Request
 
 
@@ -42,7 +43,8 @@ def make_request(asked: Request, base: str, head: str = "") -> tuple[Request, Se
         elif before == after:
             sentences.append(f"{path} is the same in {base} and {head or 'the working tree'}, so it is not measured.")
         else:
-            scenarios.append(str(versions.write_side_by_side(path.stem, before, after)))
+            kind = trust.get_folder(trust.classify_commits(repository.root, [base, head]))
+            scenarios.append(str(versions.write_side_by_side(path.stem, before, after, kind)))
     if not scenarios:
         raise NothingSelectedError(
             " ".join([*sentences, "No scenario has two versions to compare."]),

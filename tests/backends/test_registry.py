@@ -68,12 +68,12 @@ def test_a_backend_is_chosen_by_what_answers_and_what_was_requested(choose, monk
     cases: dict[str, dict[str, Any]] = {
         "auto": {},
         "with GPUs": {"gpus": ["0", "1"]},
-        "untrusted": {"untrusted": ["script"]},
+        "untrusted": {"untrusted": {"script": "a file from the web"}},
         "ship": {"name": "ship"},
         "raft": {"name": "raft"},
         "raft of a run": {"name": "raft", "is_resumed": True},
         "ship of a run": {"name": "ship", "is_resumed": True},
-        "raft, untrusted": {"name": "raft", "untrusted": ["mine", "yours"]},
+        "raft, untrusted": {"name": "raft", "untrusted": {"one": "a file from the web", "two": "a pull request"}},
         "unknown": {"name": "submarine"},
     }
     choices: dict[str, str] = {}

@@ -8,7 +8,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.catalog import script_files, scripts
-from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenario
 from harness.catalog.scripts import Script
 from harness.model.errors import FileError, UsageError
@@ -37,7 +36,7 @@ def test_a_literal_is_the_text_and_begins_no_header(text):
 
 
 def test_a_script_becomes_a_scenario_that_the_catalogue_reads():
-    path = scripts.write(script('print("""a\\n""")\n', "My script-2.py"), Project.find())
+    path = scripts.write(script('print("""a\\n""")\n', "My script-2.py"), "scripts")
     scenario = load_scenario(path)
     assert (scenario.name, scenario.script, scenario.title) == ("my_script_2", "My script-2.py", "My script-2.py")
     assert [entry.along for entry in scenario.compare] == ["environment"] * len(scenario.compare)
@@ -45,21 +44,20 @@ def test_a_script_becomes_a_scenario_that_the_catalogue_reads():
 
 def test_the_same_script_has_the_same_file_and_another_another():
     first, *others = [script("x = 1"), script("x = 2"), script("x = 1", arguments=["--fast"])]
-    path = scripts.write(first, Project.find())
-    assert scripts.write(first, Project.find()) == path
-    assert path not in [scripts.write(other, Project.find()) for other in others]
+    path = scripts.write(first, "scripts")
+    assert scripts.write(first, "scripts") == path
+    assert path not in [scripts.write(other, "scripts") for other in others]
 
 
 def test_a_scenario_s_name_is_not_taken_twice_and_hides_no_module(tmp_path):
-    project = Project.find()
-    assert scripts.write(script("x = 1", "keras_step.py"), project, ["keras_step"]).stem == "keras_step_script"
+    assert scripts.write(script("x = 1", "keras_step.py"), "scripts", ["keras_step"]).stem == "keras_step_script"
     assert script("", "tensorflow.py").scenario == "script_tensorflow"
     assert script("", "2.py").scenario == "script_2"
     (tmp_path / "timeit.py").write_text("x = 1")
     assert scripts.read(tmp_path / "timeit.py")[0] == "script_timeit.py"
     # nor does it replace a module that is brought with it
     (tmp_path / "my_step.py").write_text("x = 1")
-    path = scripts.write(script("import my_step", "my-step.py", files=[tmp_path / "my_step.py"]), project)
+    path = scripts.write(script("import my_step", "my-step.py", files=[tmp_path / "my_step.py"]), "scripts")
     assert path.stem == "my_step_script"
 
 
@@ -68,12 +66,12 @@ def test_files_are_brought_beside_it_and_what_keras_downloads_to_where_it_looks(
     digits.parent.mkdir(parents=True)
     data.write_bytes(b"1,2\n")
     digits.write_bytes(b"npz")
-    path = scripts.write(script("x = 1", files=[data, digits]), Project.find())
+    path = scripts.write(script("x = 1", files=[data, digits]), "scripts")
     assert load_scenario(path).files == ["data.csv", ".keras/datasets/mnist.npz"]
     assert (path.parent / "data.csv").read_bytes() == b"1,2\n"
     assert (path.parent / ".keras" / "datasets" / "mnist.npz").read_bytes() == b"npz"
     absent = script("x = 1", files=[tmp_path / "absent.csv"])
-    assert "absent.csv" in catch_text(UsageError, scripts.write, absent, Project.find())
+    assert "absent.csv" in catch_text(UsageError, scripts.write, absent, "scripts")
 
 
 def test_a_folder_is_brought_with_its_files_and_the_paths_are_kept(tmp_path, monkeypatch):
@@ -165,23 +163,23 @@ def test_benchmarks_of_tensorflow_are_run_by_their_runner_and_compared_by_name()
         "import tensorflow as tf\nclass A(tf.test.Benchmark):\n    def benchmarkB(self):\n        pass\n"
         "    def benchmarkC(self):\n        pass\nif __name__ == '__main__':\n    tf.test.main()\n"
     )
-    run, (sentence,) = scripts.add_runner(script(text), Project.find())
+    run, (sentence,) = scripts.add_runner(script(text))
     assert run.arguments == ["--benchmarks=."]
     assert run.ratios == {}
     printed = 'entry {\n  name: "A.benchmarkC"\n  iters: 2\n  wall_time: 0.25\n}\n'
     assert [re.findall(pattern, printed) for pattern in run.grep] == [[], ["0.25"]]
     assert "--benchmarks=." in sentence
-    assert scripts.add_runner(script(text, arguments=["x"]), Project.find())[1] == []
+    assert scripts.add_runner(script(text, arguments=["x"]))[1] == []
 
 
 def test_tests_of_pytest_benchmark_are_run_by_pytest():
     text = "def test_a(benchmark):\n    benchmark(sum, [1])\n"
-    run, _ = scripts.add_runner(script(text), Project.find())
+    run, _ = scripts.add_runner(script(text))
     assert run.text.startswith(text)
     assert re.findall(run.grep[0], "test_a: median 0.25 s\ntest_a[2]: median 0.5 s", re.MULTILINE) == ["0.25", "0.5"]
-    assert scripts.add_runner(script(f"x = sum([1])\n{text}"), Project.find())[0].has_runner
+    assert scripts.add_runner(script(f"x = sum([1])\n{text}"))[0].has_runner
     for plain in (script("print(1)"), script(f"{text}import pytest\npytest.main([__file__])")):
-        assert scripts.add_runner(plain, Project.find()) == (plain, [])
+        assert scripts.add_runner(plain) == (plain, [])
 
 
 def test_what_is_wrong_in_a_script_is_told_before_anything_is_launched(tmp_path, snapshot):
@@ -193,13 +191,13 @@ def test_what_is_wrong_in_a_script_is_told_before_anything_is_launched(tmp_path,
         script("f()", functions=["g"]),
         script("# cell 4\nx = 1\nx = = 1", "a.ipynb"),
     ]
-    errors = [catch_text(FileError, scripts.check, text, Project.find()) for text in wrong]
+    errors = [catch_text(FileError, scripts.check, text) for text in wrong]
     path = tmp_path / "latin.py"
     path.write_bytes(b"# -*- coding: latin-1 -*-\nx = 'caf\xe9'\n")
     errors.append(catch_text(FileError, scripts.read, path).replace(str(tmp_path), ""))
     assert errors == snapshot
     for line in ("print `x`", "print x", "raise E, 'no'", "if x <> 1: pass", "x = 10L", "x = 0755"):
-        assert "Python 2" in catch_text(FileError, scripts.check, script(line), Project.find()), line
+        assert "Python 2" in catch_text(FileError, scripts.check, script(line)), line
 
 
 def test_a_scenario_is_known_by_its_header(tmp_path):

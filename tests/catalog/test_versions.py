@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from harness.catalog.scenarios import load_scenario
-from harness.catalog.versions import write_side_by_side
 from harness.model.errors import FileError, UsageError
 from tests.errors import catch_text
 
@@ -47,6 +46,9 @@ CODE = """
 import os
 from tensorflow.keras import layers
 from helper import ADDED
+
+
+write_side_by_side = partial(versions.write_side_by_side, kind="scripts")
 
 
 def scenario(bench, length, call, size):

@@ -79,7 +79,6 @@ COMMANDS = {
         matrix -s ways --gpus 0,x
         matrix -s ways --gpu-via luck
         matrix -s ways --gpu-via cdi --backend local
-        matrix -s /outside.py
         matrix -s broken
         matrix --resume results/none
         matrix --resume results/none --margin 9%
@@ -103,8 +102,8 @@ COMMANDS = {
         run mine.py -e old -a n=1
         run mine.py -e old --grep (
         run mine.py -e old --function f
-        run mine.py -e old --backend local
-        run mine.py -e old
+        run issue.md -e old --backend local
+        run issue.md -e old
         run own.py -e old -- x
     """,
     "bisect": """
@@ -184,6 +183,7 @@ def project(harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         "scenarios/broken.py": SCENARIO.replace("title =", "titel =").replace('way = "signals"', 'way = "sings"'),
         "own.py": SCENARIO,
         "mine.py": "x = 1\n",
+        "issue.md": "```python\nx = 1\n```\n",
         "wrong.py": "x = = 1\n",
         "results/dead/launches.jsonl": "",
     }
@@ -191,7 +191,6 @@ def project(harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         path = harness.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    (tmp_path / "outside.py").write_text(SCENARIO)
     run, launches = nothing()
     stored(tmp_path / "runs", *example())
     stored(tmp_path / "empty", run, launches[:1])
@@ -200,7 +199,7 @@ def project(harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("part", COMMANDS)
 def test_a_wrong_command_line_gets_a_sentence_and_its_exit_code(project, tmp_path, part, snapshot):
-    places = {"LONG": "a" * 300, "/outside.py": str(tmp_path / "outside.py")}
+    places = {"LONG": "a" * 300}
     for name, folder in (("RUN", "runs"), ("EMPTY", "empty")):
         places[name] = str(next((tmp_path / folder).iterdir()))
     before = {path for path in project.root.rglob("*") if "__pycache__" not in path.parts}

@@ -110,17 +110,6 @@ def test_a_budget_ends_the_run_and_a_slower_cell_fails_the_gate(harness, instant
     assert harness.call("matrix", *FINE, *options, "--rounds", "4", "--fail-on", "slower").returncode == 5
 
 
-def test_an_untrusted_file_needs_a_container_unless_it_is_trusted(harness, tmp_path):
-    outside = tmp_path / "outside.py"
-    outside.write_text(SCENARIO)
-    dry_run = ("matrix", "-s", str(outside), "-a", "way=fine", "--dry-run")
-    untrusted, trusted = (harness.call(*dry_run, *options, **NOWHERE) for options in ([], ["--trust"]))
-    for text in ("Docker Engine does not answer", "outside is from outside the project"):
-        assert text in untrusted.stdout
-        assert text not in trusted.stdout
-    assert (untrusted.returncode, trusted.returncode) == (0, 0)
-
-
 def test_a_results_folder_that_cannot_be_written_is_said_before_the_first_launch(harness):
     (harness.root / "results").write_text("a file is in the way")
     process = harness.call("matrix", *FINE, "--backend", "local")

@@ -60,10 +60,27 @@ def test_a_notebook_is_run_as_its_code_cells_and_a_process_variable_is_an_axis(h
     assert lines == {"one": ["one"], "other": ["other"]}
 
 
-@pytest.mark.slow
-def test_without_an_engine_a_script_runs_only_if_it_is_trusted_or_the_user_at_a_terminal_says_so(harness, instant):
+def test_without_an_engine_your_own_script_runs_with_your_rights(harness, instant):
     write(harness, "mine.py", "x = 1\n")
     command = ("run", "mine.py", "-e", "old", "--rounds", "1")
+    for backend in ((), ("--backend", "local")):
+        for options in (("--dry-run",), ()):
+            process = harness.call(*command, *backend, *options, **NOWHERE)
+            assert process.returncode == 0, process.stderr
+            assert "mine runs without a container, with your rights." in process.stdout + process.stderr
+    assert instant.jobs
+
+
+@pytest.mark.slow
+def test_without_an_engine_somebody_elses_script_runs_only_if_it_is_trusted_or_a_user_at_a_terminal_says_so(
+    harness, instant
+):
+    write(harness, "issue.md", "It is slow:\n```python\nx = 1\n```\n")
+    command = ("run", "issue.md", "-e", "old", "--rounds", "1")
+    refusals = [harness.call(*command, *backend, **NOWHERE) for backend in ((), ("--backend", "local"))]
+    assert [(process.returncode, "--trust" in process.stderr) for process in refusals] == [(4, True), (2, True)]
+    assert harness.call(*command, "--dry-run", **NOWHERE).returncode == 0
+    assert not instant.jobs
     assert harness.call(*command, "--trust", **NOWHERE).returncode == 0
     assert instant.jobs
     for answer, code in (("y", 0), ("", 2)):

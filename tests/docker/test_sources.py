@@ -15,7 +15,7 @@ from harness.machine import git
 from harness.model.backend import WheelRecipe
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
-from harness.session.sources import resolve_requested
+from harness.session.sources import WheelMaker
 from tests.sources import SourceRepository
 
 pytestmark = pytest.mark.docker
@@ -58,7 +58,7 @@ def repository(need_images: Callable[..., object], tmp_path: Path, monkeypatch: 
 
 
 def requirement(text: str) -> Requirement:
-    environments, (name,) = resolve_requested(PROJECT, load_environments(PROJECT), [text], backend="docker")
+    environments, (name,) = WheelMaker(PROJECT, "local").resolve(load_environments(PROJECT), [text])
     return load_lock(PROJECT, environments[name], Device.CPU)
 
 

@@ -342,17 +342,6 @@ def test_where_they_cannot_they_are_launched_one_after_the_other(plan, monkeypat
         assert plan(environments=["old"], **options).plan.interleave is Interleave.LAUNCHES
 
 
-def test_scenarios_of_the_projects_folders_are_trusted_and_no_others(plan, harness):
-    ways = (harness.root / "scenarios" / "ways.py").read_text()
-    for folder, is_untrusted in (("scenarios/upstream", False), ("elsewhere", True)):
-        path = harness.root / folder / f"{folder[-4:]}.py"
-        path.parent.mkdir()
-        path.write_text(ways)
-        options = {"scenarios": [str(path)], "environments": ["old"]}
-        assert bool(plan(**options).untrusted) is is_untrusted
-        assert not plan(**options, trust=True).untrusted
-
-
 def shards(plan: Plan, count: int, **options: Any) -> list[Planned]:
     ways = {"way": ["fine", "raises", "exits", "killed", "prints", "signals"]}
     options = {"environments": ["old", "slim"], "axes": ways, "seed": None, **options}

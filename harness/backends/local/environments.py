@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +15,7 @@ from harness.files import get_cache_dir, get_wheel_path, parse_json, write_atomi
 from harness.machine import child_process
 from harness.machine.interpreters import find_python
 from harness.machine.lock import hold_lock
-from harness.machine.uv import get_last_lines, make_environ
+from harness.machine.uv import get_last_lines, make_build_environ, make_environ
 from harness.model.backend import PreparationStep, Progress, Stage, WheelRecipe
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, explain_unwritable
@@ -117,7 +117,9 @@ class Environments:
         if environment.wheel:
             steps.append(["overlay.sh", str(folder), str(get_wheel_path(environment.wheel)), *environment.replaced])
         for script, *arguments in steps:
-            code, output = self._run(script, arguments)
+            code, output = self._run(script, arguments, make_environ() | {"UV_NO_BUILD": "1"})
+            if code:  # old source packages are built, without the user's secrets
+                code, output = self._run(script, arguments, make_build_environ())
             if code:
                 raise UnavailableError(
                     f"The environment {environment.name} could not be installed:\n{get_last_lines(output)}",
@@ -128,19 +130,21 @@ class Environments:
         """Build a wheel from a source into a folder, with this user's rights. Raises CannotRunHereError."""
         with TemporaryDirectory() as environment_folder:
             python = str(self._find_interpreter(recipe.python))
-            steps = [
-                ["install.sh", python, str(recipe.lock), environment_folder],
-                ["build.sh", environment_folder, str(recipe.files), str(folder), recipe.version, str(recipe.instant)],
-            ]
-            for script, *arguments in steps:
-                code, output = self._run(script, arguments, wheels.BUILD_SECONDS)
+            build_arguments = [environment_folder, str(recipe.files), str(folder), recipe.version, str(recipe.instant)]
+            for script, arguments, environ in (
+                ("install.sh", [python, str(recipe.lock), environment_folder], make_environ()),
+                ("build.sh", build_arguments, make_build_environ()),
+            ):
+                code, output = self._run(script, arguments, environ, wheels.BUILD_SECONDS)
                 if code:
                     last_lines = get_last_lines(output, 15)
                     raise CannotRunHereError(f"The wheel of {recipe.package} could not be built:\n{last_lines}")
 
-    def _run(self, script: str, arguments: Sequence[str], seconds: float | None = None) -> tuple[int, str]:
+    def _run(
+        self, script: str, arguments: Sequence[str], environ: Mapping[str, str], seconds: float | None = None
+    ) -> tuple[int, str]:
         """Run a script in images/, for at most `seconds` if given. Returns its exit code and its output."""
-        return child_process.run(["sh", str(self.root / "images" / script), *arguments], make_environ(), seconds)
+        return child_process.run(["sh", str(self.root / "images" / script), *arguments], environ, seconds)
 
 
 def _hash_files(folder: Path) -> str:
