@@ -2,15 +2,19 @@ import json
 import subprocess
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from harness.catalog import versions
 from harness.catalog.scenarios import load_scenario
 from harness.model.errors import FileError, UsageError
 from tests.errors import catch_text
 
 KIT = Path(__file__).parents[2] / "scenarios"
+
+write_side_by_side = partial(versions.write_side_by_side, kind="scripts")
 
 HEADER = """\
 # /// script
@@ -46,9 +50,6 @@ CODE = """
 import os
 from tensorflow.keras import layers
 from helper import ADDED
-
-
-write_side_by_side = partial(versions.write_side_by_side, kind="scripts")
 
 
 def scenario(bench, length, call, size):
