@@ -53,11 +53,6 @@ class Computed(Sequence[Result], Generic[Source, Result]):
             return Computed(self._compute, self._values[place])
         return self._compute(self._values[place])
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
 
 @dataclass(frozen=True, slots=True)
 class LaunchMean:

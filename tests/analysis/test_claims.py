@@ -13,7 +13,7 @@ from harness.model.environment import Device, Environment
 from harness.model.launch import Role, Status
 from harness.model.run import Stop, StopReason, Unavailable
 from tests.claims import BETTER, CLAIM, LEAK, WORSE, claimed_scenario
-from tests.factories import ENVIRONMENTS, broken, cell, cells, launch, rounds, run
+from tests.factories import ENVIRONMENTS, broken, cell, cells, contended, launch, rounds, run
 
 
 def results(launches, claims=(CLAIM,), planned=(), **changes):
@@ -85,6 +85,10 @@ def test_a_claim_that_was_not_judged_says_why(snapshot):
         "different work": results(other_work),
         "only observed": results(observed),
         "no such phase": results(both, [replace(CLAIM, of="load")]),
+        "CPU contention": results(
+            rounds({WORSE: 0.011, BETTER: 0.01}, spread=0.001, resources=contended(0.5)),
+            [replace(CLAIM, ratio=(1.1, 4.0))],
+        ),
         "few calls": results(leaking(0.0, calls=40), [LEAK]),
         "one round of growth": results(leaking(5000.0, count=1), [LEAK]),
         "no memory": results(rounds({WORSE: 0.01}), [LEAK]),
