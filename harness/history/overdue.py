@@ -125,5 +125,5 @@ def read_failures(folder: Path) -> dict[str, str]:
         # the job cut long lines by bytes, which can end in the middle of a character
         path.parent.name.rpartition("--")[2]: remove_password(read(path).decode("utf-8", "replace").strip())
         for path in sorted(folder.glob("*--*/failure"))
-        if path.is_file()
+        if path.is_file() and not path.is_symlink()
     }
