@@ -24,6 +24,14 @@ _POLL_SECONDS = 0.2
 #: because paths are printed and an invalid DSN may contain a password.
 _DSN = re.compile(r"\s*([A-Za-z][\w.+-]*:/|[A-Za-z]\w*\s*=)")
 
+#: A part of an address that isn't a valid DSN, for example because of its quotes. Such a text may contain a password.
+_ADDRESS_PART = re.compile(r"""://|[@'"`]|\A\W*(jdbc:)?postgres(ql)?:|pass(word|wd)?\s*=""", re.IGNORECASE)
+
+_ADDRESS_ADVICE = (
+    "Example: postgresql://me@host/history, without quotes. A path with such characters must start with / or ./, "
+    "and its folder must exist."
+)
+
 #: The parts of a DSN that are printed, with the patterns of plain values. Other values may contain a password.
 _PRINTED_PARTS = {"host": r"@?[\w.,:/-]+", "port": r"[\d,]+", "dbname": r"[\w.-]+"}
 
@@ -75,8 +83,21 @@ class Database(Protocol):
 
 
 def find_location(named: str | None = None) -> str:
-    """Return the location of the history: `named`, HARNESS_HISTORY, or history.duckdb in the user's data folder."""
-    return named or os.environ.get("HARNESS_HISTORY") or str(get_data_dir() / "history.duckdb")
+    """Return the location of the history: `named`, HARNESS_HISTORY, or history.duckdb in the user's data folder.
+
+    Raises UsageError, without a part of the text, for a text that is probably an invalid address.
+    """
+    place = named or os.environ.get("HARNESS_HISTORY")
+    if place and _ADDRESS_PART.search(place) and not _DSN.match(place) and not _is_path(place):
+        raise UsageError("HARNESS_HISTORY is neither a valid PostgreSQL DSN nor the path of a file.", _ADDRESS_ADVICE)
+    return place or str(get_data_dir() / "history.duckdb")
+
+
+def _is_path(place: str) -> bool:
+    """Return whether a text that resembles an address is the path of a file, and only its folder has such a name."""
+    folder, name = os.path.split(place)
+    is_in_folder = os.path.isdir(folder) and not _ADDRESS_PART.search(name)
+    return re.match(r"\.{0,2}/(?!/)", place) is not None and (os.path.exists(place) or is_in_folder)
 
 
 def connect(place: str, *, writing: bool, fresh: bool, told: Callable[[str], object]) -> Database:
@@ -241,7 +262,7 @@ class _Postgres:
         except psycopg.ProgrammingError:
             raise UsageError(
                 "HARNESS_HISTORY looks like a PostgreSQL DSN, but it isn't a valid one.",
-                "Example: postgresql://me@host/history. If it is the path of a file, start it with ./",
+                _ADDRESS_ADVICE,
             ) from None
         printed_parts = {key: parameters[key] for key in _PRINTED_PARTS if key in parameters}
         is_plain = all(re.fullmatch(_PRINTED_PARTS[key], value) for key, value in printed_parts.items())

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from harness.history import database
 from harness.history.database import Row
@@ -194,13 +196,53 @@ def test_what_cannot_be_opened_is_refused(tmp_path, monkeypatch, snapshot):
     path.write_text("x" * 5000)
     check("no database", str(path))
     check("no folder", "/proc/none/history.duckdb", writing=True)
-    for dsn in ("postgresql://me:s3cret@[/x", "mysql://me:s3cret@h/x", "PostgreSQL:/me:s3cret@h", "Password=s3cret"):
+    for dsn in (
+        *("postgresql://me:s3cret@[/x", "mysql://me:s3cret@h/x", "PostgreSQL:/me:s3cret@h", "Password=s3cret"),
+        *('"postgresql://me:s3cret@h/x"', "me:s3cret@127.0.0.1/x"),
+    ):
         check(dsn.replace("s3cret", "…"), dsn)
     for name in ("duckdb", "psycopg"):
         monkeypatch.setitem(sys.modules, name, None)
     check("without DuckDB", str(tmp_path / "other.duckdb"))
     check("without psycopg", "PASSWORD=s3cret")
     assert refusals == snapshot
+
+
+ADDRESSES = st.tuples(
+    st.sampled_from(["", " ", '"', "'", "\\", "-", "\n", "HARNESS_HISTORY=", "url:", "jdbc:", "//", "/", "./"]),
+    st.sampled_from(["", "postgresql", "POSTGRES", "mysql", "host=h password=", "host=h;Password = ", "é"]),
+    st.sampled_from(["", ":", "://", ":/", ":///", "//", "/"]),
+    st.sampled_from(["", "u:", "u%3A", ":", "u:x/", "u:[", "u p:", "u="]),
+    st.just("s3cret"),
+    st.sampled_from(["", "x", "/", "#", "?", " "]),
+    st.sampled_from(["@", "@h/db", "@[::1/db", "@h:1/db?sslmode=", "'@h", "@127.0.0.1/a/b.duckdb", "@h,i/db"]),
+    st.sampled_from(["", '"', "'", " ", "/", "`"]),
+).map("".join)
+
+
+@settings(max_examples=500, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(ADDRESSES)
+def test_no_message_has_the_password_of_an_address_and_no_file_has_its_name(tmp_path, monkeypatch, address):
+    import psycopg
+
+    def refuse(*_: object, **__: object) -> None:
+        raise psycopg.OperationalError("the server is down")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(psycopg, "connect", refuse)
+    assert "s3cret" not in read_refusal(lambda: open_history(address, writing=True))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_path_may_have_the_characters_of_an_address(tmp_path, monkeypatch, night):
+    folder = tmp_path / "it's me@host"
+    folder.mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert add(str(folder / "history.duckdb"), night)
+    assert not add("./it's me@host/history.duckdb", night)
+    monkeypatch.setenv("HARNESS_DATA_DIR", str(folder / "new"))
+    with History.open(writing=True) as history:
+        assert not history.runs()
 
 
 def test_a_damaged_file_of_notes_is_an_error(place, tmp_path):
