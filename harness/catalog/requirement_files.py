@@ -1,5 +1,6 @@
 """Reads files that list an environment's packages: requirements.txt, environment.yml, and a project's locks."""
 
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from harness.catalog.lines import PYTHONS
-from harness.catalog.requirement_specs import applies, has_requirements, parse_exact
+from harness.catalog.requirement_specs import LONG_NUMBER, applies, has_requirements, parse_exact, parse_requirement
 from harness.files import read_text
 from harness.machine.uv import get_last_lines, run_uv
 from harness.model.environment import TENSORFLOW
@@ -109,27 +110,44 @@ def _separate_tensorflow(requirements: Iterable[tuple[str, Requirement]]) -> Pac
         elif parse_exact(requirement):
             tensorflow = _drop_marker(requirement)
         else:
-            unpinned = f"{location}: {str(requirement)!r} has no exact version."
+            unpinned = f"{location}: {requirement.name} has no exact version."
     return PackageFile(tensorflow, tuple(others), unpinned)
 
 
 def _read_pip(text: str, path: Path, including_files: tuple[Path, ...] = ()) -> Iterator[tuple[str, Requirement]]:
     """Read the packages of a requirements file, and of the files that it includes. Raises UsageError.
 
-    `including_files` are the files that include this file.
+    `including_files` are the files that include this file. Errors quote no line of an included file or of a link: it
+    may be any file on this machine, and logs may be public.
     """
-    number = 1
+    number, is_quoted = 1, not including_files and not path.is_symlink()
     for line in re.split(r"(?<!\\)\n", text):  # a backslash continues the line
         entry = re.sub(r"(^|\s)#.*", "", line.replace("\\\n", " ")).split(" --hash")[0].strip()
         location, included = f"{path}, line {number}", _REQUIREMENTS.fullmatch(entry)
         if included:
-            included_path, chain = path.parent / included["file"], (*including_files, path)
-            if included_path.resolve() in {file.resolve() for file in chain}:
-                raise UsageError(f"{location}: {included_path} includes itself.", "Remove this line.")
-            yield from _read_pip(_read_text(included_path), included_path, chain)
+            yield from _read_included(included["file"], (*including_files, path), location)
         elif entry and (not entry.startswith("-") or _FILE_OPTION.match(entry)):
-            yield location, _parse_requirement(entry, location)
+            yield location, _parse_requirement(entry, location, is_quoted=is_quoted)
         number += 1 + line.count("\n")
+
+
+def _read_included(name: str, files: tuple[Path, ...], location: str) -> Iterator[tuple[str, Requirement]]:
+    """Read an included file, which must be in the folder of the first of the including `files`, or below it."""
+    path = files[-1].parent / name
+    try:
+        real_path = Path(os.path.realpath(path))
+        if not real_path.is_relative_to(os.path.realpath(files[0].parent)):
+            raise UsageError(
+                f"{location}: the included file is outside the folder of {files[0].name}.",
+                "Move the file into this folder, or write its packages instead of this line.",
+            )
+        if real_path in {Path(os.path.realpath(file)) for file in files}:
+            raise UsageError(f"{location}: this file includes itself.", "Remove this line.")
+        text = read_text(path)
+    except (OSError, ValueError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or "its path or its text isn't valid"
+        raise UsageError(f"{location}: the included file can't be read: {reason}.") from None
+    yield from _read_pip(text, path, files)
 
 
 def _read_conda(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
@@ -215,19 +233,20 @@ def _read_marker(package: Mapping[str, Any]) -> str:
     return str(marker.get("main", "") if isinstance(marker, Mapping) else marker)
 
 
-def _parse_requirement(text: str, location: str) -> Requirement:
+def _parse_requirement(text: str, location: str, *, is_quoted: bool = True) -> Requirement:
     try:
-        requirement = Requirement(text)
-    except InvalidRequirement:
-        raise _make_index_error(text, location) from None
-    if requirement.url:
-        raise _make_index_error(text, location)
+        requirement = parse_requirement(text)
+    except ValueError:
+        requirement = None
+    if requirement is None or requirement.url:
+        raise _make_index_error(text, location, is_quoted=is_quoted)
     return requirement
 
 
-def _make_index_error(text: str, location: str) -> UsageError:
+def _make_index_error(text: str, location: str, *, is_quoted: bool = True) -> UsageError:
+    problem = "has a number of more than 1,000 digits" if LONG_NUMBER.search(text) else "isn't a package from an index"
     return UsageError(
-        f"{location}: {text[:80]!r} isn't a package from an index.",
+        f"{location}: {repr(text[:80]) if is_quoted else 'the line'} {problem}.",
         "Write the packages with their versions instead of this line.",
     )
 

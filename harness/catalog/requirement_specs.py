@@ -26,6 +26,8 @@ _COMMA = re.compile(rf",(?!\s*(?:{_OPERATOR}))(?![^\[\]]*\])")
 _NAME_LENGTH = 100
 #: A plus before a package with a version bound. The plus in a local version (2.15.0+cu12) has no bound after it.
 _PLUS = re.compile(rf"\+(?=\s*[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\]\s*)?(?:{_OPERATOR}))")
+#: A number that is too long for a version. Python itself converts at most 4,300 digits.
+LONG_NUMBER = re.compile(r"[0-9]{1001}")
 #: The values of environment markers in launches.
 _LAUNCH_MARKERS = {
     "extra": "",
@@ -169,10 +171,22 @@ def parse(text: str) -> RequirementSpec:
     )
 
 
+def parse_requirement(text: str) -> Requirement:
+    """Parse a PEP 508 requirement. Raises ValueError for other text, for too long numbers, and for an invalid marker.
+
+    `packaging` would raise the errors of numbers and markers only when they are used.
+    """
+    requirement = Requirement(text)
+    if LONG_NUMBER.search(text):
+        raise InvalidRequirement("a number is too long")
+    applies(requirement, "3.11")
+    return requirement
+
+
 def _parse_requirement(part: str, text: str, example: str = _EXAMPLE) -> Requirement:
     try:
-        requirement = Requirement(part)
-    except InvalidRequirement:
+        requirement = parse_requirement(part)
+    except ValueError:
         raise _make_error(text, f"{part!r} is not a valid requirement", example) from None
     if requirement.url or requirement.marker:
         raise _make_error(text, f"{part!r} is not a package with a version", example)

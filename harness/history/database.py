@@ -96,8 +96,9 @@ def find_location(named: str | None = None) -> str:
 def _is_path(place: str) -> bool:
     """Return whether a text that resembles an address is the path of a file, and only its folder has such a name."""
     folder, name = os.path.split(place)
-    is_in_folder = os.path.isdir(folder) and not _ADDRESS_PART.search(name)
-    return re.match(r"\.{0,2}/(?!/)", place) is not None and (os.path.exists(place) or is_in_folder)
+    # methods of Path raise an OSError with the text if it is too long for a path
+    is_in_folder = os.path.isdir(folder) and not _ADDRESS_PART.search(name)  # noqa: PTH112
+    return re.match(r"\.{0,2}/(?!/)", place) is not None and (os.path.exists(place) or is_in_folder)  # noqa: PTH110
 
 
 def connect(place: str, *, writing: bool, fresh: bool, told: Callable[[str], object]) -> Database:

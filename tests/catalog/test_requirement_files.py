@@ -52,6 +52,10 @@ REFUSED = [
     ("r.txt", "x==1\n-r r.txt"),
     ("r.txt", "--constraint=other.txt"),
     ("r.txt", "-e ."),
+    ("r.txt", "tensorflow==" + "9" * 5000),
+    ("r.txt", f'x==1; python_version > "{"9" * 5000}"'),
+    ("r.txt", 'x==1; os_name ~= "posix"'),
+    ("r.txt", "-r \x00"),
     ("e.yml", "dependencies: [numpy=1.26.4=py311h64a7726_0]"),
     ("e.yml", "dependencies: {numpy: 1}"),
     ("e.yml", "dependencies: [[numpy]]"),
@@ -68,7 +72,7 @@ def test_other_files_are_refused(tmp_path, snapshot):
         folder.mkdir()
         return catch_text(UsageError, read, write(folder, name, text)).replace(str(folder), "")
 
-    texts = {f"{name}: {text}".replace("\n", " / "): refuse(name, text) for name, text in REFUSED}
+    texts = {f"{name}: {text[:50]}".replace("\n", " / "): refuse(name, text) for name, text in REFUSED}
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe")
     for name in ("bytes.txt", "missing.txt"):
         texts[name] = catch_text(UsageError, read, tmp_path / name).replace(str(tmp_path), "")
@@ -82,7 +86,7 @@ def test_other_files_are_refused(tmp_path, snapshot):
 def test_a_tensorflow_without_an_exact_version_is_that_of_other_environments(tmp_path):
     file = read(write(tmp_path, "r.txt", "tensorflow>=2.15\nx==1"))
     assert (file.tensorflow, file.list_requirements("")) == ("", ["x==1"])
-    assert "line 1: 'tensorflow>=2.15'" in file.unpinned
+    assert "line 1: tensorflow " in file.unpinned
     assert read(write(tmp_path, "e.yml", "dependencies: [tensorflow=2.15]")).unpinned
 
 
@@ -91,6 +95,34 @@ def test_a_file_has_the_packages_of_the_files_that_it_includes(tmp_path):
     write(tmp_path, "more.txt", "y==2")
     file = read(write(tmp_path, "r.txt", "-r base.txt\ntensorflow==2.15.0\n-r more.txt"))
     assert (file.tensorflow, file.list_requirements("")) == ("tensorflow==2.15.0", ["x==1", "y==2"])
+
+
+def test_errors_quote_no_line_of_an_included_file(tmp_path, snapshot):
+    secret, folder = "s3cret:$6$x:19000::", tmp_path / "project"
+    (folder / "more").mkdir(parents=True)
+    write(tmp_path, "outside.txt", secret)
+    write(folder, "more/inside.txt", secret)
+    write(folder, "more/includes.txt", f"-r ../{secret}")
+    write(folder, "more/outside.txt", f"x==1\n-r ../../{secret}")
+    write(folder, "more/loose.txt", "tensorflow>=2.0.1234")
+    (folder / "link.txt").symlink_to(tmp_path / "outside.txt")
+    (folder / "loop.txt").symlink_to(folder / "loop.txt")
+    names = (
+        "../outside.txt",
+        str(tmp_path / "outside.txt"),
+        "link.txt",
+        "loop.txt",
+        *(f"more/{name}.txt" for name in ("inside", "includes", "outside")),
+    )
+    errors = {
+        name.replace(str(tmp_path), ""): catch_text(UsageError, read, write(folder, "r.txt", f"-r {name}")).replace(
+            str(folder), ""
+        )
+        for name in names
+    } | {"the link": catch_text(UsageError, read, folder / "link.txt").replace(str(folder), "")}
+    assert "s3cret" not in str(errors)
+    assert errors == snapshot
+    assert "2.0.1234" not in read(write(folder, "r.txt", "-r more/loose.txt")).unpinned
 
 
 def test_a_file_is_known_by_its_name():
