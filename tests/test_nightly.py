@@ -615,9 +615,10 @@ def test_shares_of_a_night_are_merged_and_a_machine_that_sent_none_is_named(tmp_
         (artifacts / f"shared--{machine}" / "night").write_text(f"{text}\n")
     (artifacts / "shared--f" / name).symlink_to(artifacts / "shared--a" / name)
     install_harness(tmp_path / "bin")
+    jobs = json.dumps([{"night": "shared", "machine": name} for name in "abcdef"])
     process = run_script(
         ".github/nightly/merge", cwd=project, programs=tmp_path / "bin", GITHUB_STEP_SUMMARY=tmp_path / "page",
-        JOBS=json.dumps([{"night": "shared", "machine": name} for name in "abcdef"]), HARNESS_DATA_DIR=tmp_path / "data",
+        JOBS=jobs, HARNESS_DATA_DIR=tmp_path / "data",
     )  # fmt: skip
     assert process.returncode == 1, process.stderr
     errors = [line for line in process.stdout.splitlines() if "::error::" in line]

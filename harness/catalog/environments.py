@@ -98,6 +98,8 @@ def parse(text: str, where: str) -> list[Environment]:
     except LarkError as error:
         location = f"{where}:{error.line}" if isinstance(error, UnexpectedInput) and error.line > 0 else where
         raise UsageError(f"{location} is not valid HCL: {str(error).splitlines()[0]}") from None
+    except RuntimeError as error:  # a block and an attribute with one name
+        raise UsageError(f"{where} is not valid HCL: {str(error).splitlines()[0]}") from None
     except ValueError:  # an integer that is too long for Python
         digits = re.search(r"[0-9]{4000}", text)
         line = text.count("\n", 0, digits.start()) + 1 if digits else 1

@@ -69,6 +69,7 @@ def test_a_wrong_catalogue_gets_a_sentence_that_says_where(tmp_path, snapshot):
     changes = {
         "digits": "\nx = 1" + "0" * 5000,
         "no block": "variable = 3",
+        "a block and an attribute": 'target = {}\ntarget "x" {}',
         "an object": "variable = {}",
         "another variable": 'variable "OTHER" {}',
         "twice": bake(GOOD, GOOD),
