@@ -16,7 +16,15 @@ import typer
 
 from harness import __version__, package_data
 from harness.cli import advice, completion
-from harness.cli.messages import NO_WRITE, handle_signals, say, say_defect, say_not_written, say_problems
+from harness.cli.messages import (
+    NO_WRITE,
+    handle_signals,
+    open_closed_streams,
+    say,
+    say_defect,
+    say_not_written,
+    say_problems,
+)
 from harness.model.errors import Exit, FileError, HarnessError
 
 #: The commands, in the order in which help lists them. Each has a module in this package, with a function of the same
@@ -102,6 +110,7 @@ def harness(
 
 def main() -> None:
     """Run the command line. Print errors as sentences on stderr, and exit with the code of the error's class."""
+    open_closed_streams()
     # escape bytes of file names that aren't valid UTF-8
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -38,6 +38,21 @@ def say(line: object) -> None:
     print(wrap_lines(escape(str(line), keep="\n\t"), sys.stderr), file=sys.stderr, flush=True)
 
 
+def open_closed_streams() -> None:
+    """Open /dev/null for each standard stream that is closed, as some daemons start programs, and report stdout.
+
+    Otherwise, the next file that harness opens would get the stream's number, and output of other programs.
+    """
+    is_closed = sys.stdout is None
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - open until the process ends
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
+    if is_closed:
+        say("harness: Standard output is closed, so output is discarded. To keep it: harness … > FILE")
+
+
 def say_not_written(error: OSError) -> None:
     """Print an error about a file or an output that can't be written, with advice."""
     if error.filename is None:  # drop the buffered output, which couldn't be written at exit either

@@ -3,6 +3,8 @@
 import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -231,3 +233,20 @@ def test_a_process_ends_with_the_exit_code_of_its_command(project):
         "images build": 4,
     }
     assert {line: project(*line.split()).returncode for line in codes} == codes
+
+
+@pytest.mark.slow
+def test_a_closed_standard_stream_changes_no_exit_code_and_gets_a_sentence(tmp_path):
+    for options, closed, code in (
+        ("--version", ">&-", 0),
+        ("--help", "<&- >&-", 0),
+        ("scenarios list", ">&-", 0),
+        ("report none", "<&- >&- 2>&-", 2),
+        ("--version", "2>&-", 0),
+    ):
+        command = f"{shlex.quote(sys.executable)} -m harness {options} {closed}"
+        process = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert process.returncode == code, process.stderr
+        has_sentence = process.stderr.startswith("harness: Standard output is closed")
+        assert has_sentence == (closed.endswith(" >&-") or closed == ">&-"), process.stderr
+        assert process.stderr.count("\n") == has_sentence
