@@ -28,6 +28,7 @@ from harness.model.errors import UsageError
 from harness.model.history import Decision, Key, Series, Summary
 from harness.model.texts import counted, format_number, joined, remove_password
 from harness.report.escape import escape_terminal, make_fenced_block, markdown
+from harness.session.request import Request, options, read_whole
 
 #: The label of all regression alerts.
 LABEL = "harness-night"
@@ -52,6 +53,27 @@ MOST_NEW = 5
 _CLOSING_NOTE = (
     "<sub>Nightly runs update this text. If you close the issue as completed, it is reopened only if the change is "
     "confirmed again later. If you close it as not planned, it stays closed.</sub>"
+)
+
+#: The options of commands in issues, by their fields in `Request`, and the pattern of plain values: names, versions and
+#: numbers. A job that also runs scripts wrote the decision. So its command must not name an address or a file.
+_SHOWN_OPTIONS = (
+    "scenarios",
+    "environments",
+    "axes",
+    "gpu",
+    "cpus",
+    "rounds",
+    "budget",
+    "warmup",
+    "measure",
+    "reference",
+)
+_PLAIN_VALUE = re.compile(r"\w[\w.,=<>!~+*\[\]-]{0,200}(@(\d{4}-\d\d-\d\d|py3\.\d{1,2}))?")
+
+#: The address of the commits between two versions.
+_COMMITS_ADDRESS = re.compile(
+    r"https://github\.com/[\w.-]+/[\w.-]+/(compare|commits)/[\w.+-]+(\?since=[\d-]+&until=[\d-]+)?"
 )
 
 #: The last line of an issue, which `.github/nightly/issues` adds. A new link alone doesn't cause an edit.
@@ -212,7 +234,7 @@ def _make_alert(
         lines += ["", f"Machine: {markdown(facts)}."]
     if confirmation.sides:
         lines += [*_describe_versions(confirmation), *_list_functions(confirmation, machine)]
-    repetition = shlex.join(confirmation.command or _make_command(confirmation))
+    repetition = shlex.join(rebuild_command(confirmation.command or _make_command(confirmation)))
     if repetition:
         lines += ["", "To repeat the comparison:", "", make_fenced_block(repetition, "sh")]
     command = ["harness", "history", "show", "--points", "-s", key.scenario, "-e", key.environment]
@@ -254,7 +276,11 @@ def _describe_versions(decision: Decision) -> list[str]:
         subject = "The" if decision.probability >= LEVEL else "Most likely, the"
         probability = f"probability {100.0 * decision.probability:.0f} %"
         sentence = f"{subject} first slower version is {after}. The version before it is {before} ({probability})."
-    commits = [text if text.startswith("https://") else markdown(text) for text in decision.commits]
+    commits = [
+        # the zero-width space keeps GitHub from making a link
+        text if _COMMITS_ADDRESS.fullmatch(text) else markdown(text).replace("://", ":\u200b//")
+        for text in decision.commits
+    ]
     return ["", sentence, *(["", *(f"- {text}" for text in commits)] if commits else [])]
 
 
@@ -287,6 +313,30 @@ def _make_command(decision: Decision) -> list[str]:
     gpu = ["--gpu"] if key.device == Device.GPU else []
     environments = [word for side in decision.sides for word in ("-e", side)]
     return ["harness", "matrix", *environments, "-s", key.scenario, *axes, *gpu, "--rounds", str(CONFIRM_ROUNDS)]
+
+
+def rebuild_command(words: Sequence[str]) -> list[str]:
+    """Return a `harness matrix` command of parsed options with plain values; empty for any other command."""
+    fields = {field.flags[0]: field for name, field in options(Request).items() if name in _SHOWN_OPTIONS}
+    rebuilt, rest = ["harness", "matrix"], iter(words[2:])
+    if [*words[:2]] != rebuilt:
+        return []
+    for flag in rest:
+        field = fields.get(flag)
+        if field and field.type is bool:
+            rebuilt.append(flag)
+            continue
+        value = next(rest, "")
+        if not (field or flag in ("--base", "--head")) or not _PLAIN_VALUE.fullmatch(value):
+            return []
+        read = field and (field.option.read or (read_whole if field.option.least else None))
+        try:
+            if read:
+                read([value] if flag in ("-s", "-e", "-a") else value, flag)
+        except UsageError:
+            return []
+        rebuilt += [flag, value]
+    return rebuilt
 
 
 def _format_ratio(ratio: float, low: float, high: float) -> str:

