@@ -329,10 +329,11 @@ def rebuild_command(words: Sequence[str]) -> list[str]:
         value = next(rest, "")
         if not (field or flag in ("--base", "--head")) or not _PLAIN_VALUE.fullmatch(value):
             return []
-        read = field and (field.option.read or (read_whole if field.option.least else None))
         try:
-            if read:
-                read([value] if flag in ("-s", "-e", "-a") else value, flag)
+            if field and field.option.read:
+                field.option.read([value] if flag in ("-s", "-e", "-a") else value, flag)
+            elif field and field.option.least:
+                read_whole(value, flag)
         except UsageError:
             return []
         rebuilt += [flag, value]
