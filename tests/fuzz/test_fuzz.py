@@ -17,20 +17,25 @@ from pathlib import Path
 import pytest
 
 from harness import session
+from harness.analysis.results import Results
 from harness.backends.events import Events
 from harness.catalog.environments import load_environments, parse
 from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenario, load_suites
 from harness.files import get_cache_dir, get_data_dir
 from harness.fleet.check import Interference, SlotCheck, load_stored
+from harness.history.summary import summarize
 from harness.machine.identity import load_machine
 from harness.model.errors import HarnessError
+from harness.model.history import Decision
+from harness.model.run import Machine
 from harness.report import sections
 from harness.store.codec import dump
 from tests import factories
 from tests.backends.test_events import WELL_FORMED
 from tests.cli.conftest import BAKE
-from tests.fuzz import mutants
+from tests.fuzz import handed, mutants
+from tests.history.series import KEY
 
 ROOT = Path(__file__).parents[2]
 CORPUS = Path(__file__).parent / "corpus"
@@ -122,6 +127,24 @@ def _launches() -> bytes:
     return b"".join(dump(launch) + b"\n" for launch in two_rounds)
 
 
+#: Values of -e.
+ENVIRONMENTS = [
+    *(b"tf1.14,tf2.0+numpy==1.21.6", b"tensorflow==2.0.0,keras==2.3.1", b"tf-nightly@2026-11-01+keras-nightly"),
+    *(b"tf2.15@py3.9,py3.11", b"tf2.0+keras@pr/12", b"latest", b"tensorflow>=2.1,<2.3[and-cuda]"),
+]
+
+
+@cache
+def _handed_over() -> Sequence[bytes]:
+    issue = {"number": 1, "title": "t", "body": "b", "state": "OPEN", "stateReason": "", "closedAt": None}
+    planned = factories.cells()
+    measured = factories.run(planned, controlled=True, machine=Machine("m-1", "lab"))
+    summary = summarize(Results(measured, factories.rounds(dict.fromkeys(planned, 0.01), 3)))
+    decision = asdict(Decision(KEY, "r", ["r"], True, "r", "2026-11-22", 1.1, 1.0, 1.2, command=["harness"]))
+    documents = (decision, {"when": "2026-11-22", "text": "driver"}, [issue])
+    return [*(json.dumps(document).encode() for document in documents), dump(summary)]
+
+
 def _scenarios() -> Sequence[bytes]:
     return [(ROOT / "scenarios" / name).read_bytes() for name in ("matmul_loop.py", "function_power.py")]
 
@@ -147,6 +170,14 @@ TARGETS = {
     "fleet": Target(fleet_json, lambda: [_checked()], 300, is_json=True),
     "events": Target(events, lambda: [b"".join(WELL_FORMED)], 14_500, is_json=True),
     "run": Target(run_json, lambda: [_run()], 1_000, is_json=True),
+    **{
+        path.name: Target(handed.make_package_reader(path.name), lambda path=path: [path.read_bytes()], 1_000)  # type: ignore[misc]
+        for path in sorted((ROOT / "tests" / "catalog" / "package_files").iterdir())
+    },
+    "environment": Target(handed.environment, lambda: ENVIRONMENTS, 1_000),
+    "nightly": Target(handed.nightly, lambda: [(ROOT / ".github" / "nightly.toml").read_bytes()], 1_000),
+    "handed-over": Target(handed.handed_over, _handed_over, 1_000, is_json=True),
+    "command": Target(handed.command, lambda: [_run()], 1_000, is_json=True),
     "launches": Target(launches, lambda: [_launches()], 1_000, is_json=True),
 }
 

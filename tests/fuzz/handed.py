@@ -1,0 +1,90 @@
+"""What users and jobs hand over besides runs: package files, values of -e, and what the scripts in .github read."""
+
+import json
+import runpy
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from harness.catalog import adhoc, environments, index, requirement_files
+from harness.files import parse_json
+from harness.history import nightly_file, overdue, summary
+from harness.history.alerts import read_issues
+from harness.history.database import read_lines
+from harness.history.index import parse_decision, parse_note
+from harness.model.errors import CannotRunHereError, HarnessError
+from harness.session.request import split_names
+from tests.cli.conftest import BAKE
+
+SCRIPTS = Path(__file__).parents[2] / ".github"
+
+Reader = Callable[[bytes, Path], None]
+
+
+def make_package_reader(name: str) -> Reader:
+    def read(data: bytes, folder: Path) -> None:
+        (folder / name).write_bytes(data)
+        file = requirement_files.read(folder / name)
+        for python in ("", "3.6", "3.11"):
+            file.list_requirements(python)
+        assert isinstance(file.depends_on_python, bool)
+
+    return read
+
+
+def environment(data: bytes, folder: Path) -> None:
+    known = _load_known()
+    error = CannotRunHereError("no index")
+    with patch.object(index, "run_uv", side_effect=error):
+        for text in split_names([data.decode(errors="surrogateescape")], "-e"):
+            adhoc.add_requested(known, [text])
+
+
+@cache
+def _load_known() -> dict[str, environments.Environment]:
+    return {entry.name: entry for entry in environments.parse(BAKE, "x")}
+
+
+def nightly(data: bytes, folder: Path) -> None:
+    path = folder / "nightly.toml"
+    path.write_bytes(data)
+    with patch.dict("os.environ", GITHUB_RUN_ID="1", GITHUB_REPOSITORY="a/b"):
+        for night in nightly_file.read_nightly_file(path).nights:
+            json.dumps(list(_load_script("nightly/plan")["jobs_of"](night)))
+
+
+def handed_over(data: bytes, folder: Path) -> None:
+    """Decisions, notes, issues, summaries and the errors of a machine: each reader gets the same bytes."""
+    job = folder / "night--machine"
+    job.mkdir(exist_ok=True)
+    (job / "failure").write_bytes(data)
+    overdue.read_failures(folder)
+    readers: list[Callable[[], Any]] = [
+        lambda: [parse_decision(document, "x") for document in read_lines(job / "failure")],
+        lambda: [parse_note(document, "x") for document in read_lines(job / "failure")],
+        lambda: read_issues(job / "failure"),
+        lambda: summary.load_summary(job / "failure"),
+    ]
+    for read in readers:
+        with suppress(HarnessError):
+            read()
+
+
+def command(data: bytes, folder: Path) -> None:
+    """The command in the comment of a pull request: it has no text but names and numbers."""
+    try:
+        words = _load_script("pull-request/render")["words_of"](parse_json(data))
+    except (AttributeError, KeyError, TypeError, ValueError):  # as the script expects
+        return
+    assert all(set(word) <= SAFE for word in words), words
+
+
+SAFE = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,-^+")
+
+
+@cache
+def _load_script(name: str) -> dict[str, Any]:
+    return runpy.run_path(str(SCRIPTS / name))
