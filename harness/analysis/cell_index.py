@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -142,25 +142,12 @@ class Lookup:
 
     def has_ended(self, cell: Cell) -> bool:
         """Return whether the cell's group gets no further rounds, even if the run is resumed."""
-        return self._is_final(self.groups.get(cell, ""))
-
-    def _is_final(self, group: str) -> bool:
-        stop = self.stops.get(group)
+        stop = self.stops.get(self.groups.get(cell, ""))
         return stop is not None and stop.reason.is_final
 
-    def seconds_for(self, cell: Cell, further_rounds: int) -> float:
-        """Return how long a run takes, in seconds, to measure `further_rounds` rounds of the cell's group.
-
-        The time includes the rounds of the machine's other groups that can be continued, because a run continues with
-        all of them until they have the same number of rounds. The result is 0 if the duration of a round is unknown.
-        """
-        total_rounds, own_group = self.rounds_of(cell) + further_rounds, self.groups.get(cell, "")
-        groups = (
-            group
-            for group in self.costs
-            if self.machines.get(group, "") == self.machine(cell) and (group == own_group or not self._is_final(group))
-        )
-        return math.fsum(self.costs[group] * max(0, total_rounds - self.rounds[group]) for group in groups)
+    def seconds_until(self, groups: Iterable[str], rounds: int) -> float:
+        """Return how long it takes, in seconds, until these groups have this number of rounds; 0 if it is unknown."""
+        return math.fsum(self.costs.get(group, 0.0) * max(0, rounds - self.rounds.get(group, 0)) for group in groups)
 
     def pythons(self, environment: str, other: str) -> tuple[str, str] | None:
         """Return the Python versions of two environments if they differ. Python itself changes the speed."""

@@ -42,9 +42,10 @@ from harness.model.scenario import Cell
 class RoundsNeeded:
     """The number of further rounds that give a clear verdict with a `probability` of at least POWER.
 
-    If even MOST_ROUNDS rounds in total aren't enough, `rounds` is the number of rounds up to MOST_ROUNDS, and
-    `probability` is below POWER. `seconds` is how long these rounds take in all groups of the machine together. `half`
-    is half the width of the interval after these rounds, on the log scale.
+    If even the largest number of rounds (`rounds_to_settle`) isn't enough, the comparison is too close to the margin to
+    settle: `rounds` is then the number of rounds up to the largest, and `probability` is below POWER. `seconds` is how
+    long these rounds take in the group of the comparison. `half` is half the width of the interval after these rounds,
+    on the log scale.
     """
 
     rounds: int
@@ -71,7 +72,8 @@ class Compared:
     same work. `pythons` are the versions of the two interpreters if they differ. If a cell is non-stationary, `steps`
     is the range of steps in which both cells are compared, counted from the start of a launch. `contention` is the
     possible error of the ratio on the log scale, if CPU contention was subtracted. The interval is wider by this amount
-    on both sides.
+    on both sides. `excess` is set if the ratio varies so much more between rounds than the group's other launches that
+    their variance isn't used for its interval. It is the factor between the standard deviations.
     """
 
     cell: Cell
@@ -87,6 +89,7 @@ class Compared:
     steps: Interval | None = None
     contention: float = 0.0
     deciding: Deciding | None = None
+    excess: float = 0.0
 
     @property
     def bias(self) -> Estimate | None:
@@ -147,9 +150,15 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float) -
         logs, judged_family.alpha, log_margin, cells, lookup, shown=1.0 - judged_family.levels, bias=bias
     )
     results = (
-        replace(_make_compared(pair, judgement, lookup, needed), alone=sequential, contention=error)
-        for pair, judgement, needed, sequential, error in zip(
-            family, outcomes, rounds_needed, sequential_ratios, contention.tolist(), strict=True
+        replace(_make_compared(pair, judgement, lookup, needed), alone=sequential, contention=error, excess=excess)
+        for pair, judgement, needed, sequential, error, excess in zip(
+            family,
+            outcomes,
+            rounds_needed,
+            sequential_ratios,
+            contention.tolist(),
+            [] if logs.excess is None else logs.excess.tolist(),
+            strict=True,
         )
     )
     return [
@@ -229,7 +238,7 @@ def settlings(
     shown: float | Floats,
     bias: float | Floats = 0.0,
 ) -> list[RoundsNeeded | None]:
-    """Return the further rounds that a clear verdict on each of the `logs` needs; None for MOST_ROUNDS or more rounds.
+    """Return the further rounds that a clear verdict on each of the `logs` needs; None after MOST_ROUNDS rounds.
 
     `logs` and `cells` have the same order. `alpha` is the level at which each comparison is judged, and `shown` is the
     level of the intervals. `margin` and `bias` are the same as in `judge`. A run that is continued shares its level
@@ -244,7 +253,14 @@ def settlings(
     later_rounds = np.maximum(total_rounds, logs.rounds + 1.0)
     halves = half_widths_after(logs, later_rounds, shown / share * level(later_rounds)) + bias
     return [
-        RoundsNeeded(rounds, lookup.seconds_for(cell, rounds), half_width, probability) if rounds > 0 else None
+        RoundsNeeded(
+            rounds,
+            lookup.seconds_until([lookup.groups.get(cell, "")], lookup.rounds_of(cell) + rounds),
+            half_width,
+            probability,
+        )
+        if rounds > 0
+        else None
         for cell, rounds, half_width, probability in zip(
             cells,
             (total_rounds - logs.rounds.astype(int)).tolist(),

@@ -8,7 +8,7 @@ tests the difference between them, so the residual must not include this differe
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import cast
 
@@ -29,10 +29,14 @@ WEIGHT = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The ratio time(control launch) / time(measured launch) of the same cell, pooled over a number of `groups`."""
+    """The ratio time(control launch) / time(measured launch) of the same cell, pooled over a number of `groups`.
+
+    `cells` are the control cells of these groups.
+    """
 
     estimate: Estimate
     groups: int
+    cells: Sequence[Cell] = ()
 
     def beyond(self, margin: float) -> bool:
         """Return whether the control is beyond `margin` (log scale)."""
@@ -81,7 +85,13 @@ def control(counted_launches: Sequence[Launch], scatters: Mapping[str, Scatter] 
         by_group[group].between(cell, (cell, Role.CONTROL)) if group in by_group else None
         for group, cell in cells.items()
     ]
-    return pool_control(list(logs.values()), residuals) if logs else None
+    if not logs:
+        return None
+    pooled = pool_control(list(logs.values()), residuals)
+    # a group with one round isn't pooled if other groups have more
+    rounds = [len(group_logs) for group_logs in logs.values()]
+    pooled_cells = [cells[group] for group, count in zip(logs, rounds, strict=True) if count > 1 or max(rounds) == 1]
+    return replace(pooled, cells=tuple(pooled_cells))
 
 
 def separate_control(scatter: Scatter, numbers: Mapping[Cell, Sequence[Launch]]) -> Scatter:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from harness.analysis.distributions import Floats
 from harness.model.environment import Device, Environment
 from harness.model.launch import Launch
-from harness.model.run import Plan, Run, StopReason
+from harness.model.run import RULES, Plan, Run, StopReason
 from harness.model.scenario import MACHINE, Cell, Claim, Scenario
 
 #: With `--precision`, the rounds after which verdicts are checked.
@@ -42,15 +42,16 @@ LOOKS_SHARE = 0.5
 FIRST_LOOK = 6
 
 #: The rounds after which the outcomes of claims are first checked. For claims of a factor of at least LARGE, two rounds
-#: are enough.
-FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE = 3, 2
-LARGE = 3.0
+#: are enough. Claims of a factor below CLOSE are close to the margin. They are first checked one round later, because
+#: three launches often have the same one of two speeds.
+FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE, FIRST_LOOK_AT_CLOSE = 3, 2, 4
+LARGE, CLOSE = 3.0, 2.0
 
 #: After a look at claims, the next look has at least this multiple of its rounds.
 WORTHWHILE = 1.5
 
-#: The first version of the rules (model/run.py) with looks at claims.
-RULES_WITH_LOOKS_AT_CLAIMS = 8
+#: The first versions of the rules (model/run.py) with looks at claims, and with FIRST_LOOK_AT_CLOSE.
+RULES_WITH_LOOKS_AT_CLAIMS, RULES_WITH_LOOK_AT_CLOSE = 8, 10
 
 #: The fewest rounds for a verdict.
 FEWEST_JUDGED = 2
@@ -97,25 +98,28 @@ def compute_settling_share(rounds: int) -> float:
     return LOOKS_SHARE * compute_last_share([FEWEST_JUDGED, *LOOKS[: LOOKS.index(rounds) + 1]])
 
 
-def find_first_looks(plan: Plan, scenarios: Iterable[Scenario], environments: Sequence[Environment]) -> dict[str, int]:
-    """Return, by group, the round after which the outcomes of its claims are first checked.
+def find_first_looks(run: Run, plan: Plan) -> dict[str, int]:
+    """Return, by group of the plan, the round after which the outcomes of its claims are first checked.
 
     If the group's claims have different first rounds, the result is the latest of these rounds.
     """
     groups = {cell: group.name for group in plan.groups for cell in group.cells}
     result: dict[str, int] = {}
-    for scenario in scenarios:
+    for scenario in run.scenarios:
         for claim in (candidate for candidate in scenario.claims if str(candidate.issue) in plan.claims):
-            for worse, _ in find_claim_cells(environments, scenario, claim):
+            for worse, _ in find_claim_cells(run.environments, scenario, claim):
                 if worse in groups:
                     name = groups[worse]
-                    result[name] = max(result.get(name, 0), find_first_look(claim))
+                    result[name] = max(result.get(name, 0), find_first_look(claim, run.rules))
     return result
 
 
-def find_first_look(claim: Claim) -> int:
-    """Return the first round after which the outcome of a claim is checked."""
-    return FIRST_LOOK_AT_LARGE if claim.ratio and claim.ratio[0] >= LARGE else FIRST_LOOK_AT_CLAIMS
+def find_first_look(claim: Claim, rules: int = RULES) -> int:
+    """Return the first round after which the outcome of a claim is checked, with this version of the rules."""
+    if claim.ratio and claim.ratio[0] >= LARGE:
+        return FIRST_LOOK_AT_LARGE
+    is_close = claim.ratio is not None and claim.ratio[0] < CLOSE
+    return FIRST_LOOK_AT_CLOSE if is_close and rules >= RULES_WITH_LOOK_AT_CLOSE else FIRST_LOOK_AT_CLAIMS
 
 
 def find_claim_cells(
@@ -143,7 +147,7 @@ def divide_level(run: Run, counted: Sequence[Launch]) -> dict[str, Look]:
     for launch in counted:
         rounds[launch.group].add(launch.round)
     has_looks_at_claims = run.rules >= RULES_WITH_LOOKS_AT_CLAIMS and run.plan.precision is None
-    first_looks = find_first_looks(run.plan, run.scenarios, run.environments) if has_looks_at_claims else {}
+    first_looks = find_first_looks(run, run.plan) if has_looks_at_claims else {}
     by_group = {}
     for group in run.plan.groups:
         name, stop = group.name, run.stops.get(group.name)

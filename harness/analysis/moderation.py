@@ -45,7 +45,8 @@ FEWEST, FEWEST_FREEDOM = 2, 2
 #: least FEWEST_FREEDOM_FOR_MORE degrees of freedom count.
 FEWEST_FOR_MORE, FEWEST_FREEDOM_FOR_MORE = 12, 3
 
-#: If a variance as large as the measured one has a smaller probability than this, the prior doesn't reduce it.
+#: If a variance as large as the measured one has a smaller probability than this, the prior doesn't reduce it. In half
+#: of all tables with a dozen equal variances, one of them is this large by chance.
 REJECTION_LEVEL = 0.05
 
 #: The limit for the only comparison of a table. It is larger, because no other comparison shows how similar variances
@@ -153,16 +154,19 @@ def moderate(
 
     A variance isn't reduced if it is too large compared with the variance of the group's other launches. A variance
     is too large if F(d, d0) exceeds the ratio of the two with a probability below 5 %, or below 10 % if there is only
-    one comparison.
+    one comparison. Such a variance keeps its own value, and the share 1 - 1/√m of the prior's degrees of freedom. With
+    none of them, three rounds would make its interval six times as wide as the other intervals. The more comparisons
+    there are, the likelier it is that the largest variance is large by chance.
     """
     if machines is not None and len(set(machines)) > 1:
-        variance, freedom = logs.variance.copy(), logs.freedom.copy()
+        variance, freedom, excess = logs.variance.copy(), logs.freedom.copy(), np.zeros_like(logs.freedom)
         for machine in dict.fromkeys(machines):
             members = [index for index, other in enumerate(machines) if other == machine]
             member_logs = Logs(logs.mean[members], logs.variance[members], logs.rounds[members], logs.freedom[members])
             moderated_logs = moderate(member_logs, weights[members], [residuals[index] for index in members])
             variance[members], freedom[members] = moderated_logs.variance, moderated_logs.freedom
-        return replace(logs, variance=variance, freedom=freedom)
+            excess[members] = moderated_logs.excess
+        return replace(logs, variance=variance, freedom=freedom, excess=excess)
     variances, freedom = logs.variance / weights, logs.freedom
     prior_freedom = np.array([prior.freedom if prior else 0.0 for prior in residuals], np.float64)
     expected = np.array([prior.variance if prior else 1.0 for prior in residuals], np.float64)
@@ -181,10 +185,12 @@ def moderate(
         other_freedom > 0.0, f_survival(freedom, np.maximum(largest_freedom, 1.0), variances / other_variance), 1.0
     )
     is_unlikely = probability < (REJECTION_LEVEL if variances.size > 1 else SINGLE_REJECTION_LEVEL)
+    kept_share = 1.0 - 1.0 / math.sqrt(max(1, variances.size))
     return replace(
         logs,
         variance=weights * np.where(is_unlikely, np.maximum(variances, moderated_variances), moderated_variances),
-        freedom=freedom + np.where(is_unlikely, 0.0, lent_freedom),
+        freedom=freedom + np.where(is_unlikely, kept_share * lent_freedom, lent_freedom),
+        excess=np.where(is_unlikely, np.sqrt(variances / other_variance), 0.0),
     )
 
 

@@ -32,6 +32,9 @@ from harness.model.texts import format_plain
 #: in this time, including the kit's own records (TensorFlow 2.0, 2.2 and 2.21, 100 to 300 calls).
 PIECE = 32 * 1024
 
+#: A percentile is near a jump if it changes by more than this factor when its rank changes by two standard errors.
+JUMP = 1.25
+
 
 def kind(quantity: str) -> Quantity:
     """Return the unit of a quantity, which determines how it is formatted."""
@@ -69,6 +72,20 @@ def percentile(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> floa
     CPU contention isn't subtracted: it is known for all steps together, not for the slowest steps.
     """
     return quantile(sorted(_list_single_steps(launch, clock)), PERCENTILES[quantity])
+
+
+def is_near_jump(quantity: str, launches: Iterable[Launch]) -> bool:
+    """Return whether a percentile of single steps is near a jump between fast and slow steps in most launches.
+
+    Launches then have either the fast or the slow value by chance, and a t interval of a few launches is too narrow.
+    """
+    share, factors = PERCENTILES[quantity], []
+    for launch in launches:
+        seconds = sorted(_list_single_steps(launch, Clock.WALL))
+        if seconds:
+            error = 2.0 * math.sqrt(share * (1.0 - share) / len(seconds))
+            factors.append(quantile(seconds, min(1.0, share + error)) / quantile(seconds, share - error))
+    return bool(factors) and statistics.median(factors) > JUMP
 
 
 def explain_no_percentile(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> str:

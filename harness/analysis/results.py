@@ -24,9 +24,13 @@ from harness.analysis.settings import SettingDifference, differences
 from harness.analysis.sweeps import MeasuredSweep, sweeps
 from harness.analysis.tables import MeasuredCell, ScenarioTable, find_measured, tables
 from harness.analysis.timeline import Endings, Moment, describe_ends, samplings_used, timeline
+from harness.analysis.verdicts import Withheld
 from harness.model.launch import Launch, Sampling
 from harness.model.run import Run
 from harness.model.scenario import GROWTH, STEP, Cell
+
+#: The reasons for missing verdicts that more rounds may remove.
+_TEMPORARY = (Withheld.FEW_ROUNDS, Withheld.CONTROL)
 
 
 class Results:
@@ -147,6 +151,26 @@ class Results:
         quantities = (table.quantity for table in self.all_tables if is_time(table.quantity))
         controls = (self.found_of(quantity).control for quantity in (STEP, *quantities))
         return next((control for control in controls if control), None)
+
+    @cached_property
+    def unsettled_groups(self) -> list[str]:
+        """The groups that further rounds may settle, in the plan's order (`harness matrix --resume --unsettled`).
+
+        Such a group has an unclear comparison or claim that isn't too close to the margin, or a comparison without a
+        verdict because of too few rounds or the control. Groups that can't be continued aren't included.
+        """
+        places = [place for claim in self.claims for place in claim.places]
+        values = [value.compared for table in self.all_tables for row in table.rows for value in row.values]
+        outcomes = [(place.worse, place.settling, place.compared) for place in places] or [
+            (compared.cell, compared.settling, compared) for compared in values if compared
+        ]
+        groups = {
+            self.found.groups.get(cell)
+            for cell, needed, compared in outcomes
+            if ((needed and needed.is_likely) or (compared and compared.withheld in _TEMPORARY))
+            and not self.found.has_ended(cell)
+        }
+        return [group.name for group in self.run.plan.groups if group.name in groups]
 
     @property
     def compares(self) -> bool:

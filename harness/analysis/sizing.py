@@ -280,7 +280,7 @@ def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, flo
     number. From a group's first round to its first look, its width is infinite. After that, it is 0 if none of its
     claims has an interval, because their cells have failed.
     """
-    first_looks = find_first_looks(run.plan, run.scenarios, run.environments)
+    first_looks = find_first_looks(run, run.plan)
     rounds = Counter(name for name, _ in {(launch.group, launch.round) for launch in launches if launch.round})
     result = {
         group.name: math.inf if 0 < rounds[group.name] < first_looks.get(group.name, 0) else 0.0

@@ -96,13 +96,15 @@ class Logs:
     """Differences of log times, such as the paired log ratios of a table's m comparisons, as arrays of shape (m,).
 
     `mean` and `variance` (above 0) are over a number of `rounds`. `freedom` has the degrees of freedom of the variance,
-    which may be moderated.
+    which may be moderated. `excess` is 0, unless a variance was too large to be reduced by moderation: it is then the
+    ratio of its standard deviation to that of the group's other launches. It is None if nothing was moderated.
     """
 
     mean: Floats
     variance: Floats
     rounds: Floats
     freedom: Floats
+    excess: Floats | None = None
 
     @classmethod
     def measured(cls, mean: Floats, variance: Floats, rounds: Floats) -> "Logs":

@@ -37,8 +37,8 @@ LARGE = math.log(1.5)
 #: The probability of a clear verdict after the suggested number of rounds.
 POWER = 0.8
 
-#: The largest number of rounds that harness suggests.
-MOST_ROUNDS = 200
+#: The largest number of rounds that harness suggests, in total and as a multiple of the rounds that were measured.
+MOST_ROUNDS, MOST_TIMES = 200, 10
 
 
 class Verdict(StrEnum):
@@ -293,17 +293,19 @@ def rounds_to_settle(
     """Return the total number of rounds that each comparison needs for a clear verdict, and its probability.
 
     The result is the smallest number of rounds, above the present number, for which a clear verdict has a probability
-    of at least POWER. If MOST_ROUNDS aren't enough, the result is MOST_ROUNDS with its lower probability. Both results
-    have the shape (m,). `alpha` is the level of each comparison in a run that ends as planned: the level that
-    `compute_holm_levels` returns for the present rounds. `level` is a function that returns the share of this level
-    that may be used after a number of rounds. It gets and returns arrays of shape (k, m).
+    of at least POWER. If MOST_TIMES as many rounds aren't enough, or MOST_ROUNDS, the result is the smaller of these
+    two numbers with its lower probability. Both results have the shape (m,). `alpha` is the level of each comparison in
+    a run that ends as planned: the level that `compute_holm_levels` returns for the present rounds. `level` is a
+    function that returns the share of this level that may be used after a number of rounds. It gets and returns arrays
+    of shape (k, m).
     """
     candidates = np.arange(FEWEST_ROUNDS, MOST_ROUNDS + 1.0)[:, None]
     round_counts = np.maximum(candidates, logs.rounds + 1.0)
     probabilities = chance_to_settle(logs, round_counts, alpha * level(round_counts), margin, bias)
     probabilities = np.where(candidates > logs.rounds, probabilities, 0.0)
-    is_enough = probabilities >= POWER
-    index = np.where(is_enough.any(axis=0), is_enough.argmax(axis=0), candidates.size - 1)
+    limits = np.minimum(MOST_ROUNDS, MOST_TIMES * logs.rounds)
+    is_enough = (probabilities >= POWER) & (candidates <= limits)
+    index = np.where(is_enough.any(axis=0), is_enough.argmax(axis=0), limits.astype(np.int64) - FEWEST_ROUNDS)
     return candidates[index, 0].astype(np.int64), probabilities[index, np.arange(index.size)]
 
 

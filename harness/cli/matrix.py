@@ -37,6 +37,14 @@ def matrix(
             rich_help_panel=OptionPanel.PRECISION,
         ),
     ] = None,
+    unsettled: Annotated[
+        bool,
+        typer.Option(
+            "--unsettled",
+            help="With --resume and --rounds or --budget: only measure groups with an unclear comparison.",
+            rich_help_panel=OptionPanel.PRECISION,
+        ),
+    ] = False,
     base: Annotated[
         str,
         typer.Option(
@@ -88,19 +96,21 @@ def matrix(
         request, sentences = session.versions.make_request(request, base, head)
         for sentence in sentences:
             say(sentence)
+    if unsettled and not resume:
+        raise UsageError("--unsettled needs --resume.", "Add --resume RUN with the run to continue.")
     if dry_run and not resume:
         raise typer.Exit(show_plan(request, json=json))
     from harness.cli import running  # noqa: PLC0415 - not needed for --help and --dry-run
 
     if resume:
         _refuse_other_options(context)
-        raise typer.Exit(running.resume(resume, request, wait=wait, json=json, fail_on=fail_on))
+        raise typer.Exit(running.resume(resume, request, unsettled=unsettled, wait=wait, json=json, fail_on=fail_on))
     raise typer.Exit(running.run(request, wait=wait, json=json, fail_on=fail_on))
 
 
 def _refuse_other_options(context: typer.Context) -> None:
     """Raise UsageError if an option besides --resume would change the measurements of the run."""
-    allowed = ("resume", "rounds", "budget", "backend", "slots", "wait", "json", "fail_on")
+    allowed = ("resume", "rounds", "budget", "unsettled", "backend", "slots", "wait", "json", "fail_on")
     refused_names = [name for name in options.find_passed_names(context) if name not in allowed]
     refused_options = [param.opts[0] for param in context.command.params if param.name in refused_names]
     if refused_options:

@@ -118,7 +118,9 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
         return code
 
 
-def resume(folder: Path, request: session.Request, *, wait: bool, json: bool, fail_on: FailOn | None) -> Exit:
+def resume(
+    folder: Path, request: session.Request, *, unsettled: bool, wait: bool, json: bool, fail_on: FailOn | None
+) -> Exit:
     """Resume the run in a folder, and return the exit code. The request can set the slots, rounds and budget."""
     printer, missing_shards = ProgressPrinter(), list[str]()
     with handle_signals(printer.announce_stop):
@@ -127,10 +129,20 @@ def resume(folder: Path, request: session.Request, *, wait: bool, json: bool, fa
             from harness.fleet import dispatch  # noqa: PLC0415 - as in `_measure_plan`
 
             printer.in_shards = True
-            fleet_run = dispatch.resume(folder, printer, rounds=rounds, budget=budget, slots=request.slots, wait=wait)
+            fleet_run = dispatch.resume(
+                folder, printer, rounds=rounds, budget=budget, unsettled=unsettled, slots=request.slots, wait=wait
+            )
             ended, missing_shards = fleet_run.merged.ended, fleet_run.lacks
         else:
-            ended = session.resume(folder, printer, backend=request.backend, wait=wait, rounds=rounds, budget=budget)
+            ended = session.resume(
+                folder,
+                printer,
+                backend=request.backend,
+                wait=wait,
+                rounds=rounds,
+                budget=budget,
+                unsettled=unsettled,
+            )
         code = show(ended, json=json, fail_on=fail_on)
     return _report_missing_shards(missing_shards, code)
 

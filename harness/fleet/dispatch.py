@@ -230,7 +230,14 @@ def _refuse_local_sources(planned: Planned, request: Request) -> None:
 
 
 def resume(
-    path: Path, listener: Listener, *, rounds: int | None, budget: float | None, slots: str = "", wait: bool = False
+    path: Path,
+    listener: Listener,
+    *,
+    rounds: int | None,
+    budget: float | None,
+    unsettled: bool = False,
+    slots: str = "",
+    wait: bool = False,
 ) -> FleetResult:
     """Continue a run in shards: measure the shards that stopped or are missing.
 
@@ -242,6 +249,7 @@ def resume(
     extra_words = [
         *(["--rounds", str(rounds)] if rounds else []),
         *(["--budget", format_seconds(budget)] if budget else []),
+        *(["--unsettled"] if unsettled else []),
     ]
     if parcel and (extra_words or parcel.name != fleet_request.parcel):
         reason = (

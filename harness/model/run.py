@@ -35,7 +35,10 @@ SCHEMA = 1
 #: 8. Looks at claims counted only for the first machine of a merged run. With `--precision`, a verdict that ended its
 #:    group used the whole level if later comparisons made it unclear. All effects of a change had the same possible
 #:    error of the CPU contention correction. Of two equal parts of a launch, the later one counted as faster.
-RULES = 9
+#: 9. A variance that was far larger than the prior lost all information from the prior, at a level of 5 % in each
+#:    comparison. Interleaving was checked with samples at the end of a launch. Claims of a factor below 2 were first
+#:    checked after three rounds.
+RULES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +198,7 @@ class Plan:
     - `claims`: the issues, such as T#40261, whose claims are the only ones that the run measures. Without a
       `precision`, a group ends when the outcomes of these claims are clear (analysis/looks.py).
     - `shard`: the part of a larger plan; None for a whole plan.
+    - `settled`: the groups that `--resume --unsettled` doesn't continue, each with its number of rounds.
     """
 
     groups: Sequence[Group]
@@ -216,6 +220,7 @@ class Plan:
     claims: Sequence[str] = ()
     shard: Shard | None = None
     budget_is_wish: bool = False
+    settled: Mapping[str, Rounds] = field(default_factory=dict)
 
     @property
     def devices(self) -> list[Device]:
@@ -256,8 +261,10 @@ class Plan:
 
         Two pilots of the control cell show how much launches of one cell differ. This helps to determine how long
         launches warm up and measure. If these lengths are fixed, or if launches are interleaved, there is no second
-        pilot.
+        pilot. A settled group has no further rounds.
         """
+        if number > self.settled.get(group.name, number):
+            return []
         if number or not (self.piloted and group.piloted):
             return group.slots if number else []
         both = self.sampling.is_open and not self.in_turns(group)
@@ -298,7 +305,8 @@ class Plan:
     @property
     def all_launches(self) -> int:
         """The largest number of launches in the pilot round and all other rounds, without repetitions."""
-        return self.launches(0) + self.rounds * self.launches(1)
+        settled_rounds = {group.name: self.settled.get(group.name, self.rounds) for group in self.groups}
+        return self.launches(0) + sum(settled_rounds[group.name] * len(group.slots) for group in self.groups)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from harness.analysis.claim_rules import ClaimOutcome
 from harness.analysis.comparisons import Compared, RoundsNeeded
 from harness.analysis.statistics import Estimate
 from harness.analysis.tables import Row, ScenarioTable
-from harness.analysis.verdicts import MOST_ROUNDS, Deciding, Verdict, Withheld, describe_too_few
+from harness.analysis.verdicts import Deciding, Verdict, Withheld, describe_too_few
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.scenario import GROWTH, STEP, Cell, Comparison
 from harness.model.texts import counted
@@ -19,6 +19,9 @@ from harness.report import format, names
 
 #: Shown instead of a verdict.
 NO_VERDICT = "no verdict"
+
+#: Shown if even ten times as many rounds would probably not give a verdict.
+TOO_CLOSE = "too close to the margin to settle"
 
 #: The sentences about the intervals that decide verdicts, if several verdicts are judged together.
 HOLM = (
@@ -154,12 +157,9 @@ def describe_deciding(deciding: Deciding | None, *, of: str = STEP) -> str:
 
 
 def describe_rounds_needed(lookup: Lookup, cell: Cell, rounds_needed: RoundsNeeded | None) -> str:
-    """Return how many rounds in total would give an unclear comparison a verdict.
-
-    If even MOST_ROUNDS rounds may not be enough, return the probability that they are.
-    """
+    """Return how many rounds in total would give an unclear comparison a verdict, or that it is TOO_CLOSE."""
     if rounds_needed is None:
         return ""
     if rounds_needed.is_likely:
         return f"{lookup.rounds_of(cell) + rounds_needed.rounds} rounds in total would probably give a verdict"
-    return f"{MOST_ROUNDS} rounds would give a verdict with a {format.format_chance(rounds_needed.probability)}"
+    return TOO_CLOSE

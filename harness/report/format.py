@@ -237,12 +237,6 @@ def level(confidence: float) -> str:
     return f"{trim_zeros(format_decimals(100.0 * confidence, max(1, -math.floor(math.log10(distance)))))} %"
 
 
-def format_chance(probability: float) -> str:
-    """Return a probability as a percentage, rounded down to tens: `probability of 70 %`, `probability below 10 %`."""
-    tenths = math.floor(10.0 * probability + 1e-9)
-    return f"probability of {10 * tenths} %" if tenths else "probability below 10 %"
-
-
 def duration(seconds: float) -> str:
     """Return a duration with two digits, in a readable unit: `45 s`, `2.5 min`, `12 min`, `3 h`."""
     return format_duration(seconds)

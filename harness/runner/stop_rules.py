@@ -30,6 +30,8 @@ def find_stops(plan: Plan, ledger: RoundLog, widths: Widths, *, interrupted: boo
 
 def _find_stop(plan: Plan, group: Group, ledger: RoundLog, precise: frozenset[str], *, interrupted: bool) -> Stop:
     rounds = ledger.rounds(group)
+    if rounds >= plan.settled.get(group.name, plan.rounds):
+        return Stop(StopReason.ROUNDS, rounds)
     if not ledger.slots(group, rounds + 1):
         return Stop(StopReason.OBSERVED if _only_observes(group, ledger) else StopReason.NO_NUMBERS, rounds)
     if group.name in precise:

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from harness.report.sections import run_info
 from harness.runner.rounds import RoundLog
 from harness.session.jobs import JobMaker
 from harness.session.planning import Planned
+from harness.session.reporting import load_results
 from harness.session.request import Request
 from harness.store.folder import RunFolder
 
@@ -57,12 +58,19 @@ def find_slot(path: Path) -> Slot | None:
     return Slot(tuple(slot_cpus), next(iter(limits.gpus), ""))
 
 
-def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget: float | None = None) -> Earlier:
+def load_earlier(
+    path: Path,
+    wished: str = AUTO,
+    *,
+    rounds: int | None = None,
+    budget: float | None = None,
+    unsettled: bool = False,
+) -> Earlier:
     """Return the stored run in a folder, with a plan to resume it here. `wished` is the requested backend.
 
-    The run continues as planned, up to `rounds` in total, or for `budget` more seconds. Raises UsageError if a file or
-    package of the run has changed, or if the run already has more than `rounds` rounds. Raises CannotRunHereError on
-    another machine.
+    The run continues as planned, up to `rounds` in total, or for `budget` more seconds. With `unsettled`, only groups
+    with an unclear comparison continue. Raises UsageError if a file or package of the run has changed, or if the run
+    already has more than `rounds` rounds. Raises CannotRunHereError on another machine.
     """
     folder = RunFolder.open(path)
     stored_run = folder.read_run()
@@ -81,9 +89,23 @@ def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, b
             "To profile again, run: harness profile",
         )
     is_extended = rounds is not None or budget is not None
-    ledger = RoundLog(stored_run.plan, folder.read_launches(stored_run))
-    extended_run = _extend_plan(stored_run, ledger, path, rounds, budget) if is_extended else stored_run
+    launches = folder.read_launches(stored_run)
+    ledger = RoundLog(stored_run.plan, launches)
+    if unsettled and not is_extended:
+        raise UsageError("--unsettled needs --rounds or --budget.", "Add the number of rounds, such as --rounds 20.")
+    names = [group.name for group in stored_run.plan.groups]
+    if unsettled:
+        names = load_results(stored_run, launches).unsettled_groups
+        is_extended = bool(names)
+    extended_run = (
+        _extend_plan(stored_run, ledger, path, names, rounds=rounds, budget=budget) if is_extended else stored_run
+    )
     end_sentence = _explain_end(stored_run, ledger, path) if extended_run == stored_run else ""
+    if not names:
+        end_sentence = (
+            f"In {path}, more rounds would probably not give another comparison a verdict. To continue all groups, "
+            "omit --unsettled."
+        )
     is_longer, stored_run = extended_run != stored_run, extended_run
     project, limits = Project.find(), stored_run.plan.limits
     devices = stored_run.plan.devices
@@ -131,14 +153,17 @@ def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, b
     return Earlier(folder, stored_run, planned, is_longer, end_sentence)
 
 
-def _extend_plan(run: Run, ledger: RoundLog, path: Path, rounds: int | None, budget: float | None) -> Run:
+def _extend_plan(
+    run: Run, ledger: RoundLog, path: Path, names: Collection[str], *, rounds: int | None, budget: float | None
+) -> Run:
     """Return the run with the requested longer plan, and with one more look at its results.
 
-    The user has seen the results so far before requesting more rounds. So the current numbers of rounds are recorded as
-    a look, and analysis/looks.py allows for it in the verdicts.
+    Only the groups `names` continue. The user has seen the results so far before requesting more rounds. So the current
+    numbers of rounds are recorded as a look, and analysis/looks.py allows for it in the verdicts.
     """
     counts = {group.name: ledger.rounds(group) for group in run.plan.groups}
-    largest_count = max(counts.values(), default=0)
+    settled = {name: count for name, count in counts.items() if name not in names}
+    largest_count = max((counts[name] for name in names), default=0)
     if rounds is not None and rounds < largest_count:
         suggested_rounds = run_info.suggest_rounds([largest_count])
         raise UsageError(
@@ -149,8 +174,10 @@ def _extend_plan(run: Run, ledger: RoundLog, path: Path, rounds: int | None, bud
     default_rounds = max(run.plan.rounds, MOST_CLAIM_ROUNDS if run.plan.claims else MOST_ROUNDS)
     seconds = None if budget is None else ledger.seconds() + budget
     # the requested budget is strict, unlike the budget of a suite
-    plan = replace(run.plan, rounds=rounds or default_rounds, budget_seconds=seconds, budget_is_wish=False)
-    final_names = {name for name, stop in run.stops.items() if stop.reason.is_final}
+    plan = replace(
+        run.plan, rounds=rounds or default_rounds, budget_seconds=seconds, budget_is_wish=False, settled=settled
+    )
+    final_names = {*settled, *(name for name, stop in run.stops.items() if stop.reason.is_final)}
     open_counts = [count for name, count in counts.items() if name not in final_names]
     is_enough = not run.unfinished and all(count >= plan.rounds for count in open_counts)
     if plan == run.plan or is_enough:

@@ -200,11 +200,13 @@ def resume(
     wait: bool = False,
     rounds: int | None = None,
     budget: float | None = None,
+    unsettled: bool = False,
 ) -> Ended:
     """Resume the run in a folder: as planned, up to `rounds` in total, or for `budget` more seconds.
 
-    If nothing is left to measure, the reports are written again, and the listener gets a message. Raises the errors of
-    `run`, and UsageError if a scenario, an image or a package has changed since the start.
+    With `unsettled`, only groups with an unclear comparison get more rounds. If nothing is left to measure, the reports
+    are written again, and the listener gets a message. Raises the errors of `run`, and UsageError if a scenario, an
+    image or a package has changed since the start.
     """
     host.require_linux()
     observer = listener or Listener()
@@ -215,7 +217,8 @@ def resume(
             _take_slot(resources, [slot], report_wait)
         else:
             resources.enter_context(hold_machine(report_wait))
-        earlier_run = load_earlier(folder, registry.check_backend(backend), rounds=rounds, budget=budget)
+        wished = registry.check_backend(backend)
+        earlier_run = load_earlier(folder, wished, rounds=rounds, budget=budget, unsettled=unsettled)
         return (
             _report_again(earlier_run, observer)
             if earlier_run.over
@@ -502,7 +505,7 @@ def _run_launches(
                 widths,
                 watch(None),
                 HELD_SHARE * free_memory / run_so_far.slots,
-                looks=find_first_looks(plan, run_so_far.scenarios, run_so_far.environments),
+                looks=find_first_looks(run_so_far, plan),
                 pairs=pairs,
                 starts=starts,
                 gpu_watch=watch(ready.watch),

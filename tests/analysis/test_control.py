@@ -40,14 +40,16 @@ def test_groups_are_pooled_with_satterthwaites_degrees_of_freedom():
 
 
 def test_one_round_has_no_interval_and_says_nothing():
-    one = control(controls([0.5]))
-    assert one == Control(Estimate(pytest.approx(math.exp(0.5)), 1), 1)
+    one = control(controls([0.5], member=ONE))
+    assert one == Control(Estimate(pytest.approx(math.exp(0.5)), 1), 1, one.cells)
     assert not one.beyond(MARGIN)
     # a group with one is left out beside those with more, and groups of one each have their mean
     more = controls([0.01, 0.02, 0.03], member=ONE)
     assert control([*more, *controls([0.5], member=OTHER)]) == control(more)
     both = control([*controls([0.02], member=ONE), *controls([0.04], member=OTHER)])
-    assert both == Control(Estimate(pytest.approx(math.exp(0.03)), 1), 2)
+    assert both == Control(Estimate(pytest.approx(math.exp(0.03)), 1), 2, both.cells)
+    # the sentence about the control names these cells
+    assert [pooled.cells for pooled in (one, control(more), both)] == [(ONE,), (ONE,), (ONE, OTHER)]
     # without a cell that was launched twice there is no control
     failed = broken(ONE, Status.FAILED, 1, role=Role.CONTROL)
     for launches in ([], [launch(ONE, 0.01, 1), launch(ONE, 0.02, 2)], [launch(ONE), failed]):

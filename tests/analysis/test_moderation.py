@@ -86,10 +86,10 @@ def test_variances_that_differ_by_more_than_four_degrees_allow_are_lent_less():
 
 
 def test_a_variance_too_large_beside_the_groups_other_launches_stays_its_own():
-    quiet = Residual(1e-4, 12.0)
+    quiet, kept = Residual(1e-4, 12.0), PRIOR_FREEDOM * (1.0 - math.sqrt(0.5))
     for measured, group, variances, freedom in (
         # the others' ten degrees have 12 · 1e-4 less twice the variance: 6.94, F(2, 4) at 5 %, is reached at 3.49e-4
-        ([3.4e-4, 3.6e-4], quiet, [(4e-4 + 6.8e-4) / 6.0, 3.6e-4], [6.0, 2.0]),
+        ([3.4e-4, 3.6e-4], quiet, [(4e-4 + 6.8e-4) / 6.0, 3.6e-4], [6.0, 2.0 + kept]),
         # of the only comparison of a table F(2, 4) is above 4.32 once in ten times, which is at 2.78e-4
         ([2.7e-4], quiet, [9.4e-4 / 6.0], [6.0]),
         ([2.9e-4], quiet, [2.9e-4], [2.0]),
@@ -97,7 +97,10 @@ def test_a_variance_too_large_beside_the_groups_other_launches_stays_its_own():
         ([12e-4], Residual(5e-4, 5.0), [12e-4], [2.0]),
     ):
         moderated, degrees_ = lent(measured, 2.0, group)
-        assert (moderated.tolist(), degrees_.tolist()) == (pytest.approx(variances), freedom), measured
+        assert (moderated.tolist(), degrees_.tolist()) == (pytest.approx(variances), pytest.approx(freedom)), measured
+    logs = Logs(np.zeros(2), np.array([3.4e-4, 3.6e-4]), np.ones(2), degrees(np.zeros(2), 2.0))
+    # (12 · 1e-4 - 7.2e-4) / 10 is the variance of the others
+    assert moderate(logs, np.ones(2), [quiet] * 2).excess.tolist() == [0.0, pytest.approx(math.sqrt(3.6 / 0.48))]
 
 
 @given(st.floats(-14.0, 14.0))
@@ -201,7 +204,7 @@ def test_a_dozen_variances_that_are_alike_give_their_residual_more_weight():
     ]:
         measured = scattered(count, spread)
         variances, freedom = lent(measured, 4.0, Residual(1e-4, known_degrees))
-        lent_to = freedom > 4.0
+        lent_to = freedom > 4.0 + 0.9 * degrees_lent
         assert lent_to.any()
         assert freedom[lent_to] == pytest.approx(4.0 + degrees_lent), (count, spread, known_degrees)
         moderated = (degrees_lent * 1e-4 + 4.0 * measured[lent_to]) / (degrees_lent + 4.0)

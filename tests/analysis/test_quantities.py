@@ -11,6 +11,7 @@ from harness.analysis.quantities import (
     growth_difference,
     growth_estimate,
     growths,
+    is_near_jump,
     launches_of,
     slope,
     value,
@@ -88,6 +89,15 @@ def test_a_percentile_is_that_of_a_launchs_single_steps():
         (launch_,) = launches_of(quantity, [phased(samples=random.Random(1).sample(SINGLE, 200))], clock)
         assert [sample.seconds for sample in launch_.samples] == [pytest.approx(expected)], (quantity, clock)
         assert compute_subtracted_share(launch_) == 0.0, (quantity, clock)
+
+
+def test_a_percentile_near_a_jump_is_one_that_few_slow_steps_decide():
+    for slow, quantity, is_near in ((2, "p99", True), (2, "p95", False), (0, "p99", False), (20, "p99", False)):
+        seconds = [
+            Sample(0.01 * random.Random(at).gauss(1.0, 0.02) * (5.0 if at < slow else 1.0), 1) for at in range(200)
+        ]
+        assert is_near_jump(quantity, [phased(samples=seconds)]) is is_near, (slow, quantity)
+    assert not is_near_jump("p99", [])
 
 
 def test_growth_is_the_slope_over_the_calls():

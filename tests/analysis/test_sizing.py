@@ -347,11 +347,13 @@ def test_claims_are_looked_at_after_two_or_three_rounds_and_whenever_there_are_t
 
 def test_a_group_ends_when_the_outcomes_of_its_claims_are_clear():
     for logs, low, is_clear in (
-        (around(1.0, 0.01, 3), 1.1, True),  # confirmed, or of another size
-        (around(-1.0, 0.01, 3), 1.1, True),  # opposite
-        (around(0.0, 0.01, 3), 1.1, True),  # the same
+        (around(1.0, 0.01, 4), 1.1, True),  # confirmed, or of another size
+        (around(-1.0, 0.01, 4), 1.1, True),  # opposite
+        (around(0.0, 0.01, 4), 1.1, True),  # the same
         (around(0.2, 0.01, 3), 2.9, True),  # far below the claim
-        (around(0.04, 0.01, 3), 1.05, False),
+        (around(0.04, 0.01, 4), 1.05, False),
+        (around(1.0, 0.01, 3), 2.0, True),
+        (around(1.0, 0.01, 3), 1.9, False),  # claims near the margin are checked later
         (around(0.35, 0.0001, 2), 3.0, True),
         (around(0.3, 0.1, 2), 3.0, False),
     ):
@@ -359,10 +361,10 @@ def test_a_group_ends_when_the_outcomes_of_its_claims_are_clear():
 
 
 def test_an_outcome_that_the_control_or_the_correction_for_contention_may_change_is_not_clear(monkeypatch):
-    logs = around(0.4, 0.01, 3)
+    logs = around(0.4, 0.01, 4)
     claiming_ = claiming(family(logs), claim(1.1))
     assert only(claiming_) == 0.0
-    lost = claiming(family(logs, control=around(0.1, 0.001, 3)), claim(1.1))
+    lost = claiming(family(logs, control=around(0.1, 0.001, 4)), claim(1.1))
     (width,) = (width for name, width in width_by_group(lost).items() if "control" not in name)
     assert width > 0.0
     monkeypatch.setattr(comparisons, "_find_contention_errors", lambda pairs, _: np.full(len(pairs), 0.5))
@@ -370,12 +372,12 @@ def test_an_outcome_that_the_control_or_the_correction_for_contention_may_change
 
 
 def test_a_group_that_was_clear_stays_so_if_the_run_continues_with_fewer_rounds():
-    claiming_ = claiming(family(around(0.4, 0.04, 6)), claim(1.1))
+    claiming_ = claiming(family(around(0.4, 0.04, 8)), claim(1.1))
     assert only(claiming_) == 0.0
     (name,) = width_by_group(claiming_)
-    shorter = replace(claiming_.run, plan=replace(claiming_.run.plan, rounds=8))
+    shorter = replace(claiming_.run, plan=replace(claiming_.run.plan, rounds=10))
     assert only(replace(claiming_, run=shorter)) == math.inf
-    assert only(replace(claiming_, run=replace(shorter, looks=[{name: 6}]))) == 0.0
+    assert only(replace(claiming_, run=replace(shorter, looks=[{name: 8}]))) == 0.0
 
 
 def test_a_launch_that_fails_once_before_the_first_look_ends_no_group():

@@ -200,6 +200,30 @@ def test_a_run_is_continued_to_more_rounds_and_what_it_had_is_recorded(options):
 
 
 @pytest.mark.slow
+def test_groups_without_an_unclear_comparison_are_not_continued_if_somebody_asks_for_that(options, instant, snapshot):
+    def answer(job: Job) -> Outcome:
+        """Return times that are alike, except of one cell, which takes about 12 % longer."""
+        is_unclear = (job.cell.environment, job.cell.axes["way"]) == ("new", "prints")
+        seconds = 0.112 + 0.004 * (len(instant.jobs) % 3 - 1) if is_unclear else 0.1
+        return Outcome(Status.OK, samples=[Sample(seconds, 10)], calls_per_sample=10)
+
+    instant.answer = answer
+    folder = make_run(options, axes={"way": ["fine", "prints"]}, rounds=3).folder
+    settled, unclear = (group.name for group in session.read(folder).run.plan.groups)
+    sentences = []
+    for rounds in (6, 20):
+        run = session.resume(folder, ears := Ears(), rounds=rounds, unsettled=True).results.run
+        assert (run.plan.settled, run.looks) == ({settled: 3}, [{settled: 3, unclear: 3}])
+        assert run.stops == {settled: Stop(StopReason.ROUNDS, 3), unclear: Stop(StopReason.ROUNDS, 6)}
+        sentences += ears.sentences
+    # without --unsettled, all groups are continued
+    assert session.load_earlier(folder, rounds=8).run.plan.settled == {}
+    with pytest.raises(UsageError) as error:
+        session.load_earlier(folder, unsettled=True)
+    assert [text.replace(str(folder), "RUN") for text in (*sentences, str(error.value))] == snapshot
+
+
+@pytest.mark.slow
 @pytest.mark.usefixtures("instant")
 def test_a_budget_of_a_run_that_is_continued_is_what_may_be_spent_from_now_on(options, snapshot):
     folder = make_run(options).folder

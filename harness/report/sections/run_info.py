@@ -123,7 +123,8 @@ def command_to_continue(run: Run, rounds: int | None = None) -> str:
     if StopReason.INTERRUPTED in reasons:
         return shlex.join(command)
     suggested_rounds = suggest_rounds([stop.rounds for stop in run.stops.values()])
-    return shlex.join([*command, "--rounds", str(rounds or min(suggested_rounds, run.plan.rounds))])
+    unsettled = ["--unsettled"] if rounds else []
+    return shlex.join([*command, "--rounds", str(rounds or min(suggested_rounds, run.plan.rounds)), *unsettled])
 
 
 def suggest_rounds(rounds: Collection[int]) -> int:

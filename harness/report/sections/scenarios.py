@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from harness.analysis.comparisons import Compared
-from harness.analysis.quantities import PIECE, is_time
+from harness.analysis.quantities import PIECE, is_near_jump, is_time
 from harness.analysis.results import Results
 from harness.analysis.statistics import FEWEST_FOR_INTERVAL, Difference, Estimate, Interval
 from harness.analysis.tables import Row, ScenarioTable, Value
@@ -54,7 +54,7 @@ BETWEEN_ROUNDS = (
 #: The explanation of how the variances of a table's comparisons are estimated.
 _MODERATED = (
     "With few rounds, the variance of one comparison is uncertain. So each variance is adjusted towards the variance "
-    "of its group (Smyth 2004)."
+    "of its group (Smyth 2004), unless a remark says otherwise."
 )
 
 #: The remark on a step time that changes during the measurement, if cells can't be compared at equal numbers of steps.
@@ -203,6 +203,7 @@ def make_remark(results: Results, compared: Compared, has_few_rounds: bool = Fal
     return join_remarks(
         [
             describe_deciding(compared.deciding, of=of),
+            describe_excess(compared),
             describe_pythons(compared.pythons),
             "work not checked" if compared.work.work == "not checked" else compared.work.reason,
             describe_too_few(compared.ratio.rounds)
@@ -211,6 +212,7 @@ def make_remark(results: Results, compared: Compared, has_few_rounds: bool = Fal
             interleaving.make_remark(compared.bias),
             describe_contention(compared, results.margin),
             describe_equal_steps(compared.steps, compared.withheld),
+            describe_jump(results, compared, of),
             on_device.make_remark(results, compared) if of == STEP else "",
             describe_rounds_needed(results.found_of(of), compared.cell, compared.settling),
         ]
@@ -225,6 +227,22 @@ def describe_contention(compared: Compared, margin: float) -> str:
     remark = f"the correction for CPU contention may be off by {share}"
     advice = "use a machine with less interference, or --clock cpu"
     return f"{remark}: {advice}" if compared.withheld is Withheld.CONTENTION else remark
+
+
+def describe_excess(compared: Compared) -> str:
+    """Return a remark if the variance of other launches isn't used for the interval of a comparison."""
+    if not compared.excess:
+        return ""
+    factor = format.factor(compared.excess)
+    return f"wider interval: between rounds, this ratio varies {factor} as much as the other launches of its group"
+
+
+def describe_jump(results: Results, compared: Compared, of: str) -> str:
+    """Return a remark if `of` is a percentile that is near a jump between fast and slow steps on one side."""
+    sides = (compared.cell, compared.other)
+    if of not in PERCENTILES or not any(is_near_jump(of, results.found.numbers.get(cell, ())) for cell in sides):
+        return ""
+    return f"{of} is near a jump between fast and slow steps, so its interval is too narrow"
 
 
 def describe_equal_steps(steps: Interval | None, withheld: Withheld | None) -> str:

@@ -10,10 +10,11 @@ from harness.analysis.cell_index import Lookup
 from harness.analysis.cell_set_names import Box, cover_with_boxes
 from harness.analysis.claim_rules import ClaimOutcome
 from harness.analysis.comparisons import RoundsNeeded
+from harness.analysis.control import Control
 from harness.analysis.quantities import PIECE, is_time
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
-from harness.analysis.verdicts import MOST_ROUNDS, POWER, Verdict
+from harness.analysis.verdicts import POWER, Verdict
 from harness.model.defaults import LEVEL
 from harness.model.environment import Environment
 from harness.model.launch import Clock, Status
@@ -24,6 +25,7 @@ from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, FILES, REPORT, Block, Bold, Callout, Code, Items, Section, Text
 from harness.report.comparisons import (
     NO_VERDICT,
+    TOO_CLOSE,
     ComparisonLine,
     explain_withheld,
     format_decided_ratio,
@@ -431,6 +433,8 @@ def explain_no_answer(results: Results) -> str:
 def suggest_rounds(results: Results) -> Iterator[Block]:
     """Yield how many rounds would give unclear comparisons or claims a verdict, with the duration and the command.
 
+    The command continues only the groups of these comparisons, and the duration is theirs.
+
     The suggested number is likely to be enough for half of the comparisons for which any number is likely to be enough.
     Remarks in the tables have the number for each comparison. If the groups of these comparisons can't be continued,
     for example because they ended at the run's precision, the text suggests a new run.
@@ -451,16 +455,7 @@ def suggest_rounds(results: Results) -> Iterator[Block]:
         if rounds_needed.is_likely
     ]
     if not likely:
-        ends = sorted(rounds_needed.probability for *_, rounds_needed in open_needs)
-        lowest, highest = (format.format_chance(end) for end in (ends[0], ends[-1]))
-        up_to = "at most " if "below" in lowest else f"{lowest.removeprefix('probability of ')} to "
-        chance_text = (
-            lowest if lowest == highest else f"probability of {up_to}{highest.removeprefix('probability of ')}"
-        )
-        pronoun = "it" if len(open_needs) == 1 else "each"
-        yield Text(
-            f"{text}. Even with {MOST_ROUNDS} rounds, {pronoun} would get a verdict with a {chance_text}.", where=REPORT
-        )
+        yield Text(f"{text}: {TOO_CLOSE}.", where=REPORT)
         return
     rounds = _find_rounds(results, needs)
     settled_cells = [
@@ -486,7 +481,8 @@ def suggest_rounds(results: Results) -> Iterator[Block]:
         return
     lookup, cell = settled_cells[0]
     further_rounds = rounds - lookup.rounds_of(cell)
-    seconds = lookup.seconds_for(cell, further_rounds)
+    own_groups = [name for name in results.unsettled_groups if lookup.machines.get(name) == lookup.machine(cell)]
+    seconds = lookup.seconds_until(own_groups, rounds)
     duration_text = f", about {format.duration(seconds)}" if seconds else ""
     text = (
         f"{text}. With {rounds} rounds in total ({further_rounds} more{duration_text}), the probability of a verdict "
@@ -498,7 +494,8 @@ def suggest_rounds(results: Results) -> Iterator[Block]:
         return
     yield Text(f"{text}:", where=REPORT)
     folder = results.run.shown_folder
-    yield Code(shlex.join(["harness", "matrix", "--resume", folder, "--rounds", str(rounds)]), where=REPORT)
+    command = ["harness", "matrix", "--resume", folder, "--rounds", str(rounds), "--unsettled"]
+    yield Code(shlex.join(command), where=REPORT)
 
 
 def _name_unclear(results: Results, unclear_lines: Sequence[ComparisonLine]) -> str:
@@ -540,15 +537,16 @@ def find_rounds_to_settle(results: Results) -> int | None:
 def _find_rounds(results: Results, needs: Sequence[tuple[Lookup, Cell, RoundsNeeded | None]]) -> int | None:
     """Return the number of rounds that `suggest_rounds` suggests; None if no number is likely to be enough.
 
-    Groups that can't be continued are omitted. The number isn't below the number of rounds of any group, because
-    `--resume` refuses such a number.
+    Groups that can't be continued are omitted. The number isn't below the number of rounds of any other group that the
+    command continues, because `--resume` refuses such a number.
     """
     totals = sorted(
         lookup.rounds_of(cell) + rounds_needed.rounds
         for lookup, cell, rounds_needed in needs
         if rounds_needed and rounds_needed.is_likely and not lookup.has_ended(cell)
     )
-    return max([totals[(len(totals) - 1) // 2], *results.found.rounds.values()]) if totals else None
+    counts = [results.found.rounds[name] for name in results.unsettled_groups]
+    return max([totals[(len(totals) - 1) // 2], *counts]) if totals else None
 
 
 def _list_rounds_needed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
@@ -624,9 +622,8 @@ def describe_control(results: Results, margin: float | None = None) -> str:
     if control is None:
         return "No A/A control: no cell was launched twice in a round, so this run's own noise is not known."
     log_margin = math.log1p(margin)
-    differed = f"two identical cells differed by {format.format_self_difference(control.estimate)}"
-    groups_text = f", over {control.groups} groups" if control.groups > 1 else ""
-    text = f"A/A control: {differed}{describe_clock(results.run.plan.clock)}{groups_text}"
+    differed = f"differed by {format.format_self_difference(control.estimate)}"
+    text = f"A/A control: {_name_controlled(results, control)} {differed}{describe_clock(results.run.plan.clock)}"
     if control.beyond(log_margin):
         return (
             f"{text}. That is more than the margin of {format.share(margin)}, so no verdicts are given. Measure on a "
@@ -639,3 +636,14 @@ def describe_control(results: Results, margin: float | None = None) -> str:
     if 1.0 in control.estimate.interval:
         return f"{text}: no difference is shown. {sensitivity}"
     return f"{text}: more than noise, but not certainly more than the margin of {format.share(margin)}. {sensitivity}"
+
+
+def _name_controlled(results: Results, control: Control) -> str:
+    """Name the launches that an A/A control is about: its cell, and its groups if the run has several."""
+    groups = len(results.run.plan.groups)
+    if control.groups > 1 or not control.cells:
+        part = f"{control.groups} of " if control.groups < groups else ""
+        return f"two launches of the baseline cell, in each of {part}{counted(groups, 'group')},"
+    cell = control.cells[0]
+    name = " ".join(names.distinguish_cells(list(results.found.cells), results.run.scenarios)[cell])
+    return f"two launches of {name}{f', in 1 of {groups} groups,' if groups > 1 else ''}"

@@ -12,6 +12,7 @@ from harness.analysis.verdicts import Deciding
 from harness.model.launch import Sample
 from harness.model.run import Stop, StopReason
 from harness.model.scenario import Comparison
+from harness.model.texts import format_duration
 from harness.report.blocks import REPORT, Table, Text, walk_blocks
 from harness.report.formats import render
 from harness.report.sections import summary
@@ -111,15 +112,15 @@ def end(measured, stops, **plan):
 
 def test_sentences_about_what_would_settle_unclear_comparisons(snapshot):
     narrow = {name: Stop(StopReason.PRECISION, FIRST_LOOK) for name in (FIT, OTHER)}
-    unclear, of_claim = make_unsettled(0.0112, 0.03), {WORSE: 0.0115, BETTER: 0.01}
+    unclear, of_claim = make_unsettled(0.0112, 0.025), {WORSE: 0.0115, BETTER: 0.01}
     by_precision = end(unclear, narrow, precision=0.2, rounds=100)
     by_claims = end(unclear, narrow, precision=None, claims=["tensorflow/tensorflow#1"])
     one_ended = {FIT: Stop(StopReason.ROUNDS, 5), OTHER: Stop(StopReason.PRECISION, 5)}
     runs = {
         "one": unclear,
         "several": make_unsettled(0.0103, 0.02),
-        "one that 200 rounds may settle": make_unsettled(0.0112, 0.05),
-        "several that 200 rounds may settle": make_unsettled(0.0101, 0.08),
+        "one that is too close": make_unsettled(0.0112, 0.05),
+        "several that are too close": make_unsettled(0.0101, 0.08),
         "ended by a precision": by_precision,
         "ended by claims": by_claims,
         "one group ended by a precision": end(make_unsettled(0.0103, 0.02), one_ended, precision=0.2, rounds=5),
@@ -134,13 +135,20 @@ def test_sentences_about_what_would_settle_unclear_comparisons(snapshot):
     assert summary.command_to_continue(by_precision) == ""
 
 
-def test_no_fewer_rounds_are_suggested_than_a_group_has():
+def test_the_suggestion_continues_the_groups_of_unclear_comparisons_alone():
     times = {member: seconds for member, seconds in BOTH.items() if member.axes["call"] != "fit"}
     unclear = {member: 0.0108 if member == cell("tf2.0", mode="eager") else 0.01 for member in TIMES}
     launches = [*rounds(times, count=50, spread=0.002), *rounds(unclear, count=5, spread=0.03)]
-    text, command = summary.suggest_rounds(Results(run(BOTH, scenarios=[scenario(compare=PICK)]), launches))
-    assert "50 rounds in total (45 more" in text.words
-    assert command.text.endswith(" --rounds 50")
+    measured = Results(run(BOTH, scenarios=[scenario(compare=PICK)]), [replace(x, seconds=30.0) for x in launches])
+    text, command = summary.suggest_rounds(measured)
+    assert measured.unsettled_groups == [FIT]
+    total = summary.find_rounds_to_settle(measured)
+    assert total < 50
+    assert f"({total - 5} more, about {format_duration(4 * 30.0 * (total - 5))})" in text.words
+    assert command.text.endswith(f" --rounds {total} --unsettled")
+    # too few rounds are unsettled too, but not what is too close to the margin
+    assert Results(measured.run, [x for x in measured.launches if x.round < 3]).unsettled_groups == [FIT, OTHER]
+    assert make_unsettled(0.0112, 0.05).unsettled_groups == []
 
 
 def test_a_verdict_that_another_interval_decides_has_both_intervals(snapshot):
@@ -313,7 +321,7 @@ def test_the_command_after_an_early_end_depends_on_what_is_unclear():
     _, command = summary.describe_early_end(interrupted)
     assert command.text == f"harness matrix --resume results/{settled.run.id}"
     # what settles the unclear comparisons has a command of its own
-    unclear = end_by_budget(make_unsettled(0.0112, 0.03))
+    unclear = end_by_budget(make_unsettled(0.0112, 0.025))
     assert list(summary.describe_early_end(unclear)) == [text]
     _, command = summary.suggest_rounds(unclear)
-    assert command.text.endswith(f"--rounds {summary.find_rounds_to_settle(unclear)}")
+    assert command.text.endswith(f"--rounds {summary.find_rounds_to_settle(unclear)} --unsettled")
