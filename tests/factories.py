@@ -258,8 +258,8 @@ def in_turns(
 ) -> list[Launch]:
     """`count` rounds of one group that took turns, in an order drawn for each, the first cell launched twice.
 
-    Launches scatter by `between`, turns by 0.1, and samples by `within`. Alone, a cell takes as many times as
-    long as `alone` says.
+    Launches scatter by `between`, turns by 0.1, and samples by `within`. In every fourth turn two samples follow, in
+    which a cell takes as many times as long as `alone` says.
     """
     draw = random.Random(seed)
     slots = [(of, Role.MEASURE) for of in seconds] + [(next(iter(seconds)), Role.CONTROL)]
@@ -274,8 +274,10 @@ def in_turns(
                 noise = math.exp(met + draw.gauss(0.0, within))
                 samples[index].append(rates[index] * noise)
                 places[index].append(place)
-        for (of, role), rate, mine, at in zip(slots, rates, samples, places, strict=True):
-            by_itself = rate * (alone or {}).get(of, 1.0) * math.exp(draw.gauss(0.0, within / 4.0))
-            stretch = [Sample(by_itself * 100, 100)]
-            launches.append(launch(of, mine, number, role=role, places=at, alone=stretch, **changes))
+        for (of, role), mine, at in zip(slots, samples, places, strict=True):
+            follows = [turn for turn in range(2, turns, 4) for _ in range(2)]
+            by_itself = (alone or {}).get(of, 1.0)
+            seconds_alone = [mine[turn] * by_itself * math.exp(draw.gauss(0.0, within / 4.0)) for turn in follows]
+            later = [Sample(100 * seconds, 100) for seconds in seconds_alone]
+            launches.append(launch(of, mine, number, role=role, places=at, alone=later, follows=follows, **changes))
     return launches

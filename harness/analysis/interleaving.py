@@ -1,8 +1,10 @@
 """Side effects of interleaving, checked in every interleaved run.
 
-`compare_sequential` compares the sequential samples at the end of each launch with its interleaved samples, on the log
-scale. If the cells of a round affect each other, the two differ. `Waiting` describes a process that used the CPU while
-other processes were timed.
+In some turns, a launch takes three samples in succession. The first sample is interleaved. During the others, the
+process has the caches for itself, and the machine is in nearly the same state. `compare_sequential` compares them, on
+the log scale. If the cells of a round affect each other, the two differ. Earlier versions compared all interleaved
+samples with samples at the end of a launch, which mainly showed the machine's drift. `Waiting` describes a process that
+used the CPU while other processes were timed.
 """
 
 import math
@@ -15,10 +17,10 @@ import numpy as np
 
 from harness.analysis.cell_index import Lookup
 from harness.analysis.moderation import Residual, moderate, residual
-from harness.analysis.rounds import compute_mean, compute_subtracted_share
+from harness.analysis.rounds import compute_subtracted_share
 from harness.analysis.statistics import Estimate, half_widths, means
 from harness.analysis.verdicts import compute_shown_alpha
-from harness.model.launch import Launch
+from harness.model.launch import Launch, Sample
 from harness.model.scenario import Cell
 
 #: The warning omits ratios that change by at most this share of the margin.
@@ -29,7 +31,7 @@ MAX_WAITING_SHARE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class NonInterleavedRatio:
-    """A comparison's ratio from sequential samples, divided by its interleaved ratio.
+    """A comparison's ratio from samples in succession, divided by its interleaved ratio.
 
     `is_found`: the ratios differ significantly. The interval at the level 1 - 0.05/m, for m comparisons of the table,
     excludes 1.
@@ -94,10 +96,11 @@ def describe_interleaving(
 def compare_sequential(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[Estimate | None]:
     """Return, for each pair (cell, other), its sequential ratio divided by its interleaved ratio; None if unknown.
 
-    Each launch has the shift d = log(sequential seconds per step / interleaved seconds per step). Each round has the
-    difference between the mean d of the cell's launches and the mean d of the other cell's launches. The result is the
-    mean over rounds (at least two), with its t interval at the level 1 - 0.05/m for m pairs with data. As in the
-    comparison itself, the variance is moderated with the residual variance of the group.
+    Each launch has the shift d, the mean over its long turns of log(seconds of later samples / seconds of the first
+    sample, per step). Each round has the difference between the mean d of the cell's launches and the mean d of the
+    other cell's launches. The result is the mean over rounds (at least two), with its t interval at the level
+    1 - 0.05/m for m pairs with data. As in the comparison itself, the variance is moderated with the residual variance
+    of the group.
     """
     cells = dict.fromkeys(cell for pair in pairs for cell in pair)
     shifts = {cell: _find_shifts(lookup.numbers.get(cell, ())) for cell in cells}
@@ -144,21 +147,24 @@ def _find_shifts(launches: Iterable[Launch]) -> dict[int, list[float]]:
 
 
 def _compute_shift(launch: Launch) -> float | None:
-    """Return log(sequential seconds per step / interleaved seconds per step); None without sequential samples.
+    """Return the mean over a launch's long turns of log(later seconds per step / first seconds per step), or None.
 
-    If there was contention, CPU times are compared instead, if they are known.
+    If there was contention, CPU times are compared instead, if they are known. The contention of single samples isn't.
     """
-    steps = sum(sample.steps for sample in launch.alone)
-    sequential_seconds = [sample.seconds for sample in launch.alone]
-    interleaved_mean = compute_mean(launch)
-    if compute_subtracted_share(launch):
-        # the contention of the sequential samples isn't known separately
-        cpu_seconds = [sample.cpu_seconds or 0.0 for sample in launch.samples]
-        sequential_cpu_seconds = [sample.cpu_seconds or 0.0 for sample in launch.alone]
-        if all(cpu_seconds) and all(sequential_cpu_seconds):
-            sequential_seconds, interleaved_mean = sequential_cpu_seconds, math.fsum(cpu_seconds) / launch.steps
-    seconds = math.fsum(sequential_seconds)
-    return math.log(seconds / steps / interleaved_mean) if steps and seconds > 0.0 else None
+    turns: dict[int, list[Sample]] = defaultdict(list)
+    for index, sample in zip(launch.follows, launch.alone, strict=False):
+        turns[index].append(sample)
+    pairs = [(launch.samples[index], samples) for index, samples in turns.items()]
+    every = [sample for first, later in pairs for sample in (first, *later)]
+    uses_cpu_seconds = compute_subtracted_share(launch) > 0.0 and all(sample.cpu_seconds for sample in every)
+
+    def compute_rate(samples: Sequence[Sample]) -> float:
+        seconds = ((sample.cpu_seconds or 0.0) if uses_cpu_seconds else sample.seconds for sample in samples)
+        return math.fsum(seconds) / max(1, sum(sample.steps for sample in samples))
+
+    rates = [(compute_rate([first]), compute_rate(later)) for first, later in pairs]
+    logs = [math.log(later / first) for first, later in rates if min(first, later) > 0.0]
+    return fmean(logs) if logs else None
 
 
 def _compute_shift_residual(group: str, lookup: Lookup) -> Residual | None:

@@ -165,7 +165,9 @@ def _use_printed_number(launch: Launch, quantity: str, clock: Clock, mixed_names
 
 def _replace_samples(launch: Launch, quantity: str, clock: Clock) -> Launch:
     number = value(quantity, launch, clock)
-    without_samples = replace(launch, samples=(), alone=(), memory=(), calls_per_sample=None, block=0, places=())
+    without_samples = replace(
+        launch, samples=(), alone=(), follows=(), memory=(), calls_per_sample=None, block=0, places=()
+    )
     if launch.status is not Status.OK:
         return without_samples
     if quantity in PERCENTILES and (reason := explain_no_percentile(quantity, launch, clock)):

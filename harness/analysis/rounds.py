@@ -47,11 +47,12 @@ def apply_clock(clock: Clock, launches: Sequence[Launch]) -> Sequence[Launch]:
 def _apply_cpu_clock(launch: Launch) -> Launch:
     samples, sequential = _use_cpu_seconds(launch.samples), _use_cpu_seconds(launch.alone)
     if any(sample.seconds for sample in samples) or launch.status is not Status.OK:
-        return replace(launch, samples=samples, alone=sequential)
+        return replace(launch, samples=samples, alone=sequential, follows=launch.follows if sequential else ())
     return replace(
         launch,
         samples=(),
         alone=(),
+        follows=(),
         status=Status.FAILED,
         error="The steps of the launch used no CPU time."
         if samples

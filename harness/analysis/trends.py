@@ -416,7 +416,10 @@ def spans(launch: Launch) -> tuple[Floats, Floats]:
     steps = np.array([sample.steps for sample in launch.samples], np.float64)
     # each turn starts with untimed steps
     untimed = launch.resources.get("between_steps", 0.0) / max(1, steps.size)
-    ends = (count_before(launch) or 0.0) + np.cumsum(steps + untimed)
+    # the samples in `alone` follow their sample
+    later = np.zeros(steps.size)
+    np.add.at(later, list(launch.follows), [sample.steps for sample in launch.alone[: len(launch.follows)]])
+    ends = (count_before(launch) or 0.0) + np.cumsum(steps + untimed) + np.cumsum(later) - later
     return ends - steps, ends
 
 

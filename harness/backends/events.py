@@ -7,7 +7,7 @@ accepted, because a newer worker may send them.
 
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 from harness.backends.untrusted_text import join_lines
@@ -96,6 +96,7 @@ class Events:
         self.phases_cpu: dict[str, float] = {}
         self.samples: list[Sample] = []
         self.alone: list[Sample] = []
+        self.follows: list[int] = []
         self.calls_per_sample: int | None = None
         self.memory: list[tuple[int, int]] = []
         self.observations: dict[str, Any] = {}
@@ -218,7 +219,7 @@ class Events:
         # if a worker announces no turns, it isn't interleaved, even if the other launches of its round are
         if self._takes_turns and not self._is_before_turns:
             raise ValueError("a line has samples that aren't from a turn")
-        self._add_samples(event, self.samples)
+        self._add_samples(event, _read_samples(event))
 
     def _process_ready(self) -> None:
         if not self._may_wait or self._last_command is not None or self.samples:
@@ -235,14 +236,17 @@ class Events:
             raise ValueError("a line has a turn that wasn't requested")
         if self._is_before_turns and self.samples:
             raise ValueError("a line has samples before the first turn")
-        if len(_read_samples(event)) != self._requested:
+        samples = _read_samples(event)
+        if len(samples) != self._requested:
             raise ValueError(f"a line does not have the {counted(self._requested, 'requested sample')} of this turn")
-        self._add_samples(event, self.alone if self._last_command == "alone" else self.samples)
+        self._add_samples(event, samples[:1])
+        self.alone += samples[1:]
+        self.follows += [len(self.samples) - 1] * len(samples[1:])
         self.is_waiting = True
 
-    def _add_samples(self, event: Event, samples: list[Sample]) -> None:
+    def _add_samples(self, event: Event, samples: Sequence[Sample]) -> None:
         calls = _read_optional(_read_count, event, "calls_per_sample")
-        samples += _read_samples(event)
+        self.samples += samples
         self.calls_per_sample = self.calls_per_sample if calls is None else calls
 
 

@@ -182,6 +182,7 @@ def make_outcome(
         phases_cpu=events.phases_cpu,
         samples=tuple(events.samples),
         alone=tuple(events.alone),
+        follows=tuple(events.follows),
         calls_per_sample=events.calls_per_sample,
         memory=events.memory,
         observations=events.observations,

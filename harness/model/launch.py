@@ -332,7 +332,9 @@ class Seen(_Computed):
     """The record of one process that executed a cell, whether it succeeded or not.
 
     - `phases`: seconds by name, in order. `phases_cpu`: CPU seconds of the process in each phase, if it reports them.
-    - `samples`: the timed samples. `alone`: samples that an interleaved launch took sequentially, for a check.
+    - `samples`: the timed samples. `alone`: samples that an interleaved launch took in succession, for a check.
+    - `follows`: for each of `alone`, the index of the sample that it follows in a turn. Empty in older runs, which took
+      these samples at the end of a launch.
     - `memory`: pairs of a number of calls, and the bytes that the process used after them, in the order of the calls.
     - `error`: the problem, in one line. `stderr`: the end of the process's standard error output.
     - `not_kept`: a line for each artifact that wasn't saved, for the first 20.
@@ -347,6 +349,7 @@ class Seen(_Computed):
     phases_cpu: Mapping[str, Amount] = field(default_factory=dict)
     samples: Sequence[Sample] = ()
     alone: Sequence[Sample] = ()
+    follows: Sequence[Count] = ()
     calls_per_sample: Some | None = None
     memory: Sequence[tuple[Count, Bytes]] = ()
     observations: Mapping[str, Any] = field(default_factory=dict)

@@ -25,10 +25,9 @@ from harness.runner.stop_rules import Widths
 #: But there are at least three turns.
 TURNS_PATIENCE = 2.0
 
-#: After its turns, a launch takes some sequential samples (without interleaving). ALONE_SHARE is their number relative
-#: to the number of turns. They are taken in STRETCHES parts, so that interference affects all cells. If there were at
-#: most FEW_TURNS turns, because steps are slow, they are taken in one part.
-ALONE_SHARE, STRETCHES, FEW_TURNS = 0.3, 3, 9
+#: In one of LONG_ONE_IN turns, starting with the third, each launch takes LONG_TURN samples in succession. The first of
+#: them is interleaved. The others have the caches for themselves, and check the interleaving.
+LONG_ONE_IN, LONG_TURN = 4, 3
 
 #: The assumed memory use of a launch, in bytes, if no pilot has measured it.
 USUAL_MEMORY = 2.0**30
@@ -344,13 +343,7 @@ class RunExecutor:
 
             try:
                 _start(launchings, at_once, begin, end)
-                turns_taken = self._run_turns(launchings, turns, longest, end)
-                stretches = STRETCHES if turns_taken > FEW_TURNS else 1
-                for turn in turns[:stretches]:
-                    for member in [launchings[index] for index in turn if launchings[index].waits]:
-                        member.alone(max(1, int(ALONE_SHARE * turns_taken / stretches)))
-                        if not member.waits:
-                            end(member)
+                self._run_turns(launchings, turns, longest, end)
                 for member in list(remaining):
                     member.end()
                     end(member)
@@ -366,19 +359,19 @@ class RunExecutor:
         turns: Sequence[Sequence[int]],
         longest: float,
         end: Callable[[Launching], None],
-    ) -> int:
-        """Interleave launches, and return the number of turns that they took."""
+    ) -> None:
+        """Interleave launches."""
         for number, turn in enumerate(turns):
             waiting_launchings = [launchings[index] for index in turn if launchings[index].waits]
             slowest = max((member.turn_seconds for member in waiting_launchings), default=math.inf)
             if not waiting_launchings or (number >= FEWEST_TURNS and slowest >= longest):
-                return number
+                return
             self.listener.turn(number + 1, len(turns))
+            samples = LONG_TURN if number % LONG_ONE_IN == FEWEST_TURNS - 1 else 1
             for position, launching in enumerate(waiting_launchings):
-                launching.turn(position)
+                launching.turn(position, samples)
                 if not launching.waits:
                     end(launching)
-        return len(turns)
 
     def _choose_samplings(self, number: int, ledger: RoundLog) -> dict[str, Sampling]:
         """Return the sampling of each group.

@@ -106,9 +106,9 @@ class Launching:
     """A launch in progress, as a context manager. At the end of the block, a launch that still runs is ended.
 
     `hold` returns a context manager for the backend's handle, and `clock` returns seconds. `turn_seconds` is the total
-    duration of the turns so far. `seconds` is the total duration of the launch so far, as in `Launch.seconds`. `waits`
-    is true while the launch waits for a command. `others` is the number of launches that start at the same time. If
-    there are any, `cpus` are the CPUs on which the launch is measured.
+    duration of the turns so far, each divided by its samples. `seconds` is the total duration of the launch so far, as
+    in `Launch.seconds`. `waits` is true while the launch waits for a command. `others` is the number of launches that
+    start at the same time. If there are any, `cpus` are the CPUs on which the launch is measured.
     """
 
     def __init__(
@@ -169,15 +169,11 @@ class Launching:
         self.move()  # again, because a library may have moved its threads back
         self._send("measure")
 
-    def turn(self, place: int) -> None:
-        """Let the launch take one turn. `place` is its position in the turn, from 0."""
-        self.turn_seconds += self._send("turn")
+    def turn(self, place: int, samples: int = 1) -> None:
+        """Let the launch take one turn with some samples. `place` is its position in the turn, from 0."""
+        self.turn_seconds += self._send("turn" if samples == 1 else f"turn {samples}") / samples
         if self.waits:
             self._places.append(place)
-
-    def alone(self, samples: int) -> None:
-        """Take samples without interleaving, while the other launches wait."""
-        self._send(f"alone {samples}")
 
     def end(self) -> None:
         """Let the launch run to its end."""

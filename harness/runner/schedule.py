@@ -30,11 +30,11 @@ from harness.runner.stop_rules import Widths, open_groups, rounds_needed
 TOLERANCE = 0.1
 
 #: The duration of an interleaved launch as a multiple of its measurement time. The launch also makes untimed calls
-#: between its samples, and takes some sequential samples at the end.
+#: between its samples, and takes more samples in some turns.
 UNMEASURED = 2.0
 
-#: The smallest number of calls in a launch, even if calls are slow: three interleaved calls, and a sequential one.
-FEWEST_CALLS = 4
+#: The smallest number of calls in a launch, even if calls are slow: three turns, one of which has three calls.
+FEWEST_CALLS = 5
 
 #: The compared pairs of cells, by group, in the order of the tables.
 Pairs = Mapping[str, Sequence[tuple[Cell, Cell]]]

@@ -77,6 +77,8 @@ def check_launch(launch: Launch) -> None:
         for name, value in values.items():
             if 0.0 < value < LEAST:  # the type checks only the ends of the range
                 raise ValueError(f"{name} is out of range")
+    if launch.follows and (len(launch.follows) != len(launch.alone) or max(launch.follows) >= len(launch.samples)):
+        raise ValueError("follows doesn't fit the samples")
     if any(0.0 < (sample.cpu_seconds or 0.0) < LEAST for sample in (*launch.samples, *launch.alone)):
         raise ValueError("the CPU time of a sample is out of range")
     if problem := find_problem(launch.observations) or find_problem(launch.fingerprint):

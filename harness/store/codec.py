@@ -113,6 +113,7 @@ class LaunchCompactor:
             not_kept=launch.not_kept or (),
             artifacts=launch.artifacts or (),
             places=launch.places or (),
+            follows=launch.follows or (),
         )
 
     def _make_columns(self, samples: Sequence[Sample]) -> Sequence[Sample]:

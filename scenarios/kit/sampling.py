@@ -7,7 +7,7 @@ from itertools import repeat
 from time import perf_counter, process_time
 
 from .fetching import fetch
-from .words import END, TURN
+from .words import END
 
 # Fewer samples than this don't show variability.
 FEWEST_SAMPLES = 3
@@ -74,8 +74,8 @@ class TimeBounded:
         `watching()` is a context around the timed calls. None of them adds a stack frame to the step.
 
         If the launch is interleaved (`turns`), `wait(samples, calls)` reports the latest samples, each of `calls`
-        calls. It waits for the next command and returns it: TURN, END, or the number of samples to take without
-        interleaving. The returned Measurement then has no samples, because they are already reported.
+        calls. It waits for the next command and returns it: END, or the number of samples of a turn. The returned
+        Measurement then has no samples, because they are already reported.
         """
         # The garbage of imports would otherwise be collected during some step, and perhaps within a short measurement.
         # That takes 0.04 s in TensorFlow 1.14 and 0.1 s in 2.21.
@@ -134,10 +134,12 @@ class TimeBounded:
         return samples, calls_between * len(samples), result
 
     def _take_turns(self, step, calls, per_call, *, phase, watching, wait, fetch, clock):
-        """Take one sample per command TURN. For a number, take this many samples in a row. Stop at the command END.
+        """Take a turn per command, with the number of samples that the command requests. Stop at the command END.
 
-        Return the number of calls, the number of untimed calls among them, and the last result. per_call: the expected
-        seconds of a call. `run` calls this method and `_measure` directly, so that the stack has the same depth.
+        The first sample of a turn is the interleaved one. Others follow at once, so that the step has the caches for
+        itself. They aren't part of a phase, and aren't watched. Return the number of calls, the number of untimed calls
+        among them, and the last result. per_call: the expected seconds of a call. `run` calls this method and
+        `_measure` directly, so that the stack has the same depth.
         """
         lead_calls = 0 if per_call >= LONG else min(calls, MOST_LEAD)
         lead_seconds, usual_seconds = [], []
@@ -146,30 +148,24 @@ class TimeBounded:
         result = None
         command = wait(samples, calls)
         while command != END:
-            total += lead_calls
-            if command == TURN:
-                lead_times = []
-                with phase("steady state"):
-                    for _ in repeat(None, lead_calls):
-                        sample, result = time_calls(step, 1, fetch, clock)
-                        lead_times.append(sample.cpu_seconds)
-                    with watching():
-                        sample, result = time_calls(step, calls, fetch, clock)
-                samples = [sample]
-                untimed_calls += lead_calls
-                if len(lead_seconds) < TURNS_LOOKED_AT:
-                    lead_seconds.append(lead_times)
-                    usual_seconds.append(sample.cpu_seconds / calls)
-                    if len(lead_seconds) == TURNS_LOOKED_AT:
-                        lead_calls = min(lead_calls, count_slow_calls(lead_seconds, usual_seconds))
-            else:
-                samples = []
+            lead_times = []
+            with phase("steady state"):
                 for _ in repeat(None, lead_calls):
-                    _, result = time_calls(step, 1, fetch, clock)
-                for _ in repeat(None, command):
+                    sample, result = time_calls(step, 1, fetch, clock)
+                    lead_times.append(sample.cpu_seconds)
+                with watching():
                     sample, result = time_calls(step, calls, fetch, clock)
-                    samples.append(sample)
-            total += calls * len(samples)
+            samples = [sample]
+            for _ in repeat(None, command - 1):
+                sample, result = time_calls(step, calls, fetch, clock)
+                samples.append(sample)
+            untimed_calls += lead_calls
+            total += lead_calls + calls * len(samples)
+            if len(lead_seconds) < TURNS_LOOKED_AT:
+                lead_seconds.append(lead_times)
+                usual_seconds.append(samples[0].cpu_seconds / calls)
+                if len(lead_seconds) == TURNS_LOOKED_AT:
+                    lead_calls = min(lead_calls, count_slow_calls(lead_seconds, usual_seconds))
             command = wait(samples, calls)
         return total, untimed_calls, result
 

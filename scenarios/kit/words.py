@@ -2,7 +2,7 @@
 
 import os
 
-MEASURE, TURN, ALONE, END = "measure", "turn", "alone", "end"
+MEASURE, TURN, END = "measure", "turn", "end"
 
 # The largest number of characters in a line with a command. It is enough for any number of samples.
 LONGEST = 64
@@ -31,17 +31,19 @@ class Words:
             raise WordError("received the command {!r} instead of '{}'".format(line[:LONGEST], word))
 
     def next(self):
-        """Wait for the next command: TURN, END, and for ALONE the number of samples.
+        """Wait for the next command. Return END, or for a turn its number of samples.
 
         Raises WordError for an unknown command, and KeyboardInterrupt if the sender has ended.
         """
         line = self._line()
         command, _, count = line.decode("ascii", "backslashreplace").partition(" ")
-        if line in (b"turn", b"end"):
-            return command
-        if command == ALONE and count.isdigit() and len(count) <= DIGITS:
-            return int(count)
-        raise WordError("unknown command {!r}: expected 'turn', 'alone N' or 'end'".format(line[:LONGEST]))
+        if line == b"end":
+            return END
+        if line == b"turn":
+            return 1
+        if command == TURN and count.isdigit() and len(count) <= DIGITS:
+            return max(1, int(count))
+        raise WordError("unknown command {!r}: expected 'turn', 'turn N' or 'end'".format(line[:LONGEST]))
 
     def _line(self):
         """Wait for the next line."""

@@ -77,13 +77,16 @@ def test_one_round_and_launches_without_a_stretch_alone_tell_nothing():
     launches = [replace(turn, alone=()) for turn in in_turns(TIMES)]
     assert compare_sequential([(NEW, OLD)], lookup(RUN, launches)) == [None]
     assert compare_sequential([], lookup(RUN, launches)) == []
-    unmeasured = [replace(turn, alone=[Sample(0.0, 1)]) for turn in in_turns(TIMES)]
+    # older runs took these samples at the end of a launch, which compared the machine's states
+    older = [replace(turn, follows=()) for turn in in_turns(TIMES)]
+    assert compare_sequential([(NEW, OLD)], lookup(RUN, older)) == [None]
+    unmeasured = [replace(turn, alone=[Sample(0.0, 1)], follows=[2]) for turn in in_turns(TIMES)]
     assert compare_sequential([(NEW, OLD)], lookup(RUN, unmeasured)) == [None]
 
 
 def test_the_mean_is_over_rounds_of_the_mean_of_a_rounds_launches():
     def measured(member, number, times, role=Role.MEASURE):
-        return launch(member, 0.01, number, role=role, places=[0], alone=[Sample(0.01 * times, 1)])
+        return launch(member, 0.01, number, role=role, places=[0], alone=[Sample(0.01 * times, 1)], follows=[0])
 
     launches = [
         *(measured(OLD, 1, 1.0), measured(OLD, 1, 1.21, Role.CONTROL), measured(NEW, 1, 1.0)),
@@ -99,7 +102,7 @@ def test_where_others_took_the_cpu_cpu_time_is_set_against_cpu_time():
     steps = [Sample(0.1, 5, 0.05)] * 10
 
     def ratio_alone(stretch):
-        fields = {"samples": steps, "places": [0], "alone": stretch}
+        fields = {"samples": steps, "places": [0], "alone": [stretch] * 2, "follows": [0, 4]}
         launches = [
             launch(member, number=number, resources=resources, **fields)
             for number in (1, 2)
@@ -108,9 +111,24 @@ def test_where_others_took_the_cpu_cpu_time_is_set_against_cpu_time():
         return compare_sequential([(OLD, NEW)], lookup(run([OLD, NEW]), launches))[0].value
 
     # of the one that shared, 0.01 s of CPU a step; the other has its 0.02 s
-    assert ratio_alone([Sample(0.1, 5, 0.1)]) == pytest.approx(0.5)
-    # where the CPU time is not told, less what others took
-    assert ratio_alone([Sample(0.1, 5)]) == pytest.approx(0.5)
+    assert ratio_alone(Sample(0.1, 5, 0.1)) == pytest.approx(0.5)
+    # where the CPU time is not told, wall-clock time is set against wall-clock time
+    assert ratio_alone(Sample(0.2, 5)) == pytest.approx(1.0)
+
+
+def test_a_drift_of_the_machine_between_turns_is_no_side_effect():
+    turns = in_turns(TIMES, within=0.0005, between=0.0)
+    slower = [
+        replace(
+            entry,
+            samples=[replace(x, seconds=x.seconds * 3.0**at) for at, x in enumerate(entry.samples)],
+            alone=[replace(x, seconds=x.seconds * 3.0**at) for x, at in zip(entry.alone, entry.follows, strict=True)],
+        )
+        for entry in turns
+    ]
+    (plain,), (drifting,) = (compare_sequential([(NEW, OLD)], lookup(RUN, entries)) for entries in (turns, slower))
+    assert drifting.value == pytest.approx(plain.value)
+    assert drifting.interval.high < 1.003
 
 
 def test_the_cell_that_used_most_of_the_cpu_between_its_turns_is_told():

@@ -173,6 +173,9 @@ def test_a_part_of_a_launch_counts_samples_in_part():
     # untimed steps before each turn move the samples apart
     turns = replace(member, resources={"warmup_steps": 5.0, "between_steps": 6.0})
     assert compute_within(turns, Interval(7.0, 19.0)) == pytest.approx((0.01, 1.0))
+    # and so do the samples that follow one of them
+    longer = replace(turns, alone=[Sample(1.0, 100)] * 2, follows=[0, 0])
+    assert compute_within(longer, Interval(19.0, 231.0)) == pytest.approx((0.02, 1.0))
 
 
 def test_what_launches_have_in_common():

@@ -176,11 +176,12 @@ def test_turns_are_taken_when_they_are_asked_for():
     for seconds in (1.0, 2.0):
         events.ask("turn")
         assert events.feed(turn(seconds))
-    for count in (1, 2):
-        events.ask(f"alone {count}")
-        assert events.feed(turn(*[3.0] * count))
-    assert events.samples == [Sample(1.0, 1, 0.5), Sample(2.0, 1, 0.5)]
-    assert events.alone == [Sample(3.0, 1, 0.5)] * 3
+    for count in (1, 3):
+        events.ask(f"turn {count}")
+        assert events.feed(turn(*[3.0, 4.0, 5.0][:count]))
+    assert events.samples == [Sample(seconds, 1, 0.5) for seconds in (1.0, 2.0, 3.0, 3.0)]
+    # the others of a turn follow its sample
+    assert (events.alone, events.follows) == ([Sample(4.0, 1, 0.5), Sample(5.0, 1, 0.5)], [3, 3])
     events.ask("end")
     assert events.feed(turn(4.0))
     assert "a turn that wasn't requested" in events.error
@@ -213,7 +214,7 @@ def test_turns_and_samples_that_were_not_asked_for_are_errors(snapshot):
     ready = line(event="ready")
     errors = {
         "other samples than of one turn": fail_in_turns("turn", turn(), turn(1.0, 2.0)),
-        "other samples than of three alone": fail_in_turns("alone 3", turn(), turn(1.0, 2.0)),
+        "other samples than three": fail_in_turns("turn 3", turn(), turn(1.0, 2.0)),
         "samples before a turn": fail_in_turns("", samples() + turn()),
         "samples that no turn has": fail_in_turns("end", turn(), samples()),
         "turns without turns": fail_in_turns("", turn(), takes_turns=False),

@@ -57,8 +57,8 @@ TAKES_TURNS = """
 say("turn", samples=[])
 turns = 0
 while (request := word()) != "end":
-    turns += request == "turn"
-    say("turn", samples=sample(turns) if request == "turn" else sample(0.5) * int(request.split()[1]))
+    turns += 1
+    say("turn", samples=sample(turns) + sample(0.5) * (int(request[5:] or 1) - 1))
 say("end", status="ok")
 """
 
@@ -116,15 +116,15 @@ def check_turns(backend: Backend, requirement: Requirement) -> None:
         assert second.resume()
         words = [(first, "turn"), (second, "turn"), (second, "turn"), (first, "turn"), (second, "turn")]
         assert all(handle.resume(word) for handle, word in words)
-        for handle, seconds in ((second, [1.0, 2.0, 3.0]), (first, [1.0, 2.0])):
-            assert handle.resume("alone 2")
-            assert handle.resume("alone 1")
+        for handle, seconds in ((second, [1.0, 2.0, 3.0, 4.0]), (first, [1.0, 2.0, 3.0])):
+            assert handle.resume("turn 4")
             assert not handle.resume("end")
             assert not handle.resume("turn")
             outcome = handle.outcome()
             assert (outcome.status, outcome.error) == (Status.OK, "")
             assert outcome.samples == tuple(Sample(value, 1, value / 2) for value in seconds)
             assert outcome.alone == (Sample(0.5, 1, 0.25),) * 3
+            assert outcome.follows == (len(seconds) - 1,) * 3
 
 
 def check_misbehaviour(backend: Backend, requirement: Requirement, behaviour: Behaviour) -> None:

@@ -53,7 +53,7 @@ class Answered:
         self.words.append((self.job.cell, word))
         if not word:
             self.ended = self.answer()
-        self.turns += word == "turn"
+        self.turns += word.startswith("turn")
         if self.ended.status is not Status.OK or not self.ended.samples or word == "end":
             return False
         takes_turns = bool(self.job.sampling.turns) and not self.ended.fixes_calls
@@ -87,7 +87,7 @@ class Backstage:
         count = len(self.jobs)
 
         def take(word: str) -> None:
-            self.clock.now += self.turn if word == "turn" else 0.0 if word else self.cost(job)
+            self.clock.now += self.turn * int(word[5:] or 1) if word.startswith("turn") else 0.0 if word else self.cost(job)
 
         yield Answered(job, lambda: self.answer(count, job), self.words, take)
 

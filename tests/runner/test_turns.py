@@ -25,6 +25,8 @@ from tests import runs
 from tests.runner.stage import Backstage, Shelf, interrupted_at, job, last_attempt, staged, walk
 
 TURNS = 8
+#: The words of three launches in their turns.
+ALL_TURNS = [*["turn"] * 6, *["turn 3"] * 3, *["turn"] * 9, *["turn 3"] * 3, *["turn"] * 3]
 
 
 def plan(rounds: int = 2, groups: int = 1, turns: int = TURNS) -> Plan:
@@ -42,14 +44,14 @@ def of_round(launches: list[Launch], number: int) -> list[Launch]:
     return [launch for launch in launches if launch.round == number]
 
 
-def test_all_launches_of_a_round_begin_then_take_turns_then_measure_alone():
+def test_all_launches_of_a_round_begin_and_take_turns_of_which_one_in_four_is_long():
     stage = Backstage()
     walk(Shelf(), stage, plan(rounds=1))
     # the pilots come first, each by itself
     pilots, words = stage.words[:1], [word for _, word in stage.words[1:]]
     assert [word for _, word in pilots] == [""]
     words = [word for word in words if word]
-    assert words == ["turn"] * 3 * TURNS + ["alone 2"] * 3 + ["end"] * 3
+    assert words == ALL_TURNS + ["end"] * 3
     assert [word for _, word in stage.words].count("") == len(stage.jobs)
 
 
@@ -68,7 +70,7 @@ def test_launches_start_at_the_same_time_and_are_moved_before_they_warm_up():
     assert [launch.seconds for launch in launches] == pytest.approx([stage.clock.now / 3] * 3)
     words = [word for _, word in stage.words]
     start = ["start on 3", "start on 2", "", "move to 3", "start on 2", "", "move to 3", ""]
-    assert words == [*start, *["move to 3", "measure"] * 3, *["turn"] * 3 * TURNS, *["alone 2"] * 3, *["end"] * 3]
+    assert words == [*start, *["move to 3", "measure"] * 3, *ALL_TURNS, *["end"] * 3]
     assert [job.limits.cpus for job in stage.jobs] == [(3,), (2,), (2,)]
     assert all(job.waits for job in stage.jobs)
     assert [launch.resources[BESIDE_STARTS] for launch in launches] == [1.0] * 3

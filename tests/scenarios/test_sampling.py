@@ -18,7 +18,7 @@ from kit.sampling import (
     sample_memory,
     time_calls,
 )
-from kit.words import END, TURN
+from kit.words import END
 
 
 class Work:
@@ -146,27 +146,26 @@ TURNS = TimeBounded(0.5, 1.0, 0.05, turns=7)
 
 
 def test_a_turn_is_a_sample_that_is_told_before_the_next_word():
-    work = Work(0.005, words=[TURN] * 7 + [3, 1, END])
+    work = Work(0.005, words=[1] * 6 + [3, 1, END])
     measurement = work.run(TURNS)
     begun, *turns = work.told
     assert begun == (work.phases["warm up"], [])
     seconds = pytest.approx(0.005 * measurement.calls)
-    assert [samples for _, samples in turns] == [[seconds]] * 7 + [[seconds] * 3, [seconds]]
+    assert [samples for _, samples in turns] == [[seconds]] * 6 + [[seconds] * 3, [seconds]]
     assert lengths(measurement) == []
     assert measurement.made == work.calls
-    in_samples = measurement.calls * (7 + 4)
-    # those before what is measured alone are before no turn
-    assert 7 <= measurement.untimed < work.calls - measurement.warm - in_samples
+    in_samples = measurement.calls * (6 + 3 + 1)
+    assert 8 <= measurement.untimed == work.calls - measurement.warm - in_samples
     nothing = Work(0.005, words=[END]).run(TURNS)
     assert (nothing.samples, nothing.result) == ([], None)
 
 
-def test_only_the_sample_of_a_turn_is_watched():
-    work = Work(0.005, words=[TURN, TURN, 3, END])
+def test_only_the_first_sample_of_a_turn_is_watched():
+    work = Work(0.005, words=[1, 3, 1, END])
     measurement = work.run(TURNS)
     starts, ends = work.watched[::2], work.watched[1::2]
-    assert [end - start for start, end in zip(starts, ends, strict=True)] == [measurement.calls] * 2
-    assert ends == [calls for calls, _ in work.told[1:3]]
+    assert [end - start for start, end in zip(starts, ends, strict=True)] == [measurement.calls] * 3
+    assert ends == [calls - 2 * measurement.calls * (at == 1) for at, (calls, _) in enumerate(work.told[1:])]
 
 
 def test_as_many_calls_are_left_out_as_the_first_turns_show_to_be_slow(monkeypatch):
@@ -180,11 +179,11 @@ def test_as_many_calls_are_left_out_as_the_first_turns_show_to_be_slow(monkeypat
         (0.15, [2.0, 2.0], 1, 1),
         (0.25, [2.0], 0, 0),
     ]:
-        work = Work(length, words=[TURN] * 7 + [1, END], switched=switched)
+        work = Work(length, words=[1] * 8 + [END], switched=switched)
         monkeypatch.setattr(kit_sampling, "process_time", work.clock)
         work.run(TURNS)
         between = [start - before for start, (before, _) in zip(work.watched[::2], work.told, strict=False)]
-        assert between == [first] * 5 + [later] * 2, (length, switched)
+        assert between == [first] * 5 + [later] * 3, (length, switched)
 
 
 def test_a_call_is_slow_by_its_median_over_the_turns():
@@ -198,7 +197,7 @@ def test_garbage_is_collected_before_steps_are_timed_and_at_no_other_time(monkey
     monkeypatch.setattr(kit_sampling.gc, "collect", lambda: collected.append(work.calls))
     for sampling, collects_warm in {TURNS: True, TimeBounded(0.5, 1.0, 0.05): False}.items():
         collected.clear()
-        work = Work(0.005, words=[TURN, TURN, 2, END])
+        work = Work(0.005, words=[1, 3, END])
         work.run(sampling)
         assert collected == [0, work.phases["warm up"]][: 1 + collects_warm]
 
@@ -242,7 +241,7 @@ def test_under_a_step_there_is_the_loop_and_nothing_else():
     """TensorFlow walks the stack for every operation, so frames are part of what is measured."""
     for sampling, words, loop in [
         (TimeBounded(0.0, 0.1, 0.05), [], ["_measure"]),
-        (TURNS, [TURN, END], ["_take_turns"]),
+        (TURNS, [2, END], ["_take_turns"]),
         (TURNS, [1, END], ["_take_turns"]),
         (Document(), [], []),
     ]:

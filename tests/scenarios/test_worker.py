@@ -94,7 +94,7 @@ TURNS = {"mode": "time", "warmup_seconds": 0.02, "measure_seconds": 0.05, "sampl
 
 
 def test_a_launch_that_takes_turns_says_when_it_waits_and_what_it_measured(launch):
-    launched = launch(MEASURES, sampling=TURNS, words="turn\nturn\nalone 3\nalone 1\nend\n")
+    launched = launch(MEASURES, sampling=TURNS, words="turn\nturn 3\nturn\nend\n")
     begun, *turns = launched.of("turn")
     assert begun == {"event": "turn", "samples": [], "calls_per_sample": turns[0]["calls_per_sample"]}
     assert launched.of("samples") == []
@@ -104,14 +104,14 @@ def test_a_launch_that_takes_turns_says_when_it_waits_and_what_it_measured(launc
             assert sample["steps"] == begun["calls_per_sample"] * 4
             assert sample["seconds"] >= 0.001 * begun["calls_per_sample"]
             assert sample["cpu_seconds"] >= 0
-    assert [len(event["samples"]) for event in turns] == [1, 1, 3, 1]
+    assert [len(event["samples"]) for event in turns] == [1, 3, 1]
     assert (launched.status, launched.end["status"]) == (0, "ok")
     names = [event.get("name", event["event"]) for event in launched.events]
-    assert names[2:9] == ["warm up", "turn", "steady state", "turn", "steady state", "turn", "turn"]
+    assert names[2:9] == ["warm up", "turn", *["steady state", "turn"] * 3][:7]
     *_, resources = launched.of("resources")
     steady = [phase["seconds"] for phase in launched.of("phase") if phase["name"] == "steady state"]
-    assert resources["steady_pieces"] == 2
-    assert sum(event["samples"][0]["seconds"] for event in turns[:2]) <= resources["steady_seconds"] <= sum(steady)
+    assert resources["steady_pieces"] == 3
+    assert sum(event["samples"][0]["seconds"] for event in turns) <= resources["steady_seconds"] <= sum(steady)
     assert resources["between_seconds"] > 0 <= resources["between_cpu_seconds"]
 
 
@@ -125,10 +125,10 @@ def test_a_launch_that_starts_beside_others_waits_until_it_is_to_measure(perform
 
 
 def test_a_launch_that_nobody_tells_anything_any_more_ends_without_an_end(perform):
-    for words in ("", "turn\nalone 2"):
+    for words in ("", "turn\nturn 2"):
         launched = perform(MEASURES, sampling=TURNS, words=words)
         assert (launched.status, launched.of("end")) == (130, []), words
-        assert len(launched.of("turn")) == 1 + words.count("turn"), words
+        assert len(launched.of("turn")) == 1 + words.count("turn\n"), words
 
 
 def test_a_word_that_is_not_known_is_a_failure(perform):
@@ -344,7 +344,7 @@ def test_two_versions_of_a_scenario_that_are_as_long_and_from_the_same_second_ar
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_interpreter_speaks_the_same(launch, interpreter, version):
-    launched = launch(MEASURES, python=interpreter(version), sampling=TURNS, words="turn\nalone 1\nend\n")
+    launched = launch(MEASURES, python=interpreter(version), sampling=TURNS, words="turn\nturn 3\nend\n")
     assert launched.end == {"event": "end", "status": "ok", "reason": None, "traceback": None}
     assert launched.events[0]["python"].startswith(version + ".")
     assert launched.events[0]["started"] is not None

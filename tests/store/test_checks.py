@@ -130,6 +130,7 @@ LAUNCH_CHANGES: dict[str, Change] = {
     "denormal sample": put("samples", 0, "seconds", value=5e-324),
     "denormal CPU time": put("samples", 0, "cpu_seconds", value=5e-324),
     "denormal CPU time alone": put("alone", value=[{"seconds": 1.0, "steps": 1, "cpu_seconds": 5e-324}]),
+    "a sample that follows none": put("follows", value=[0]),
     "denormal phase": put("phases", "build", value=5e-324),
     "denormal CPU time of a phase": put("phases_cpu", value={"build": 5e-324}),
     "negative phase": put("phases", "build", value=-1.0),

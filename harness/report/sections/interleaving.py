@@ -1,9 +1,9 @@
 """Interleaving: how the cells of a round were measured, and the result of the checks for side effects."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from harness.analysis.interleaving import SHARE, Interleaving, NonInterleavedRatio
+from harness.analysis.interleaving import SHARE, NonInterleavedRatio
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
 from harness.model.launch import Interleave
@@ -13,6 +13,9 @@ from harness.report.comparisons import list_lines
 
 #: A check with a wider interval than this, on the log scale, is inconclusive.
 MOST = math.log1p(0.10)
+
+#: At most this many ratios that couldn't be checked are named.
+NAMES = 3
 
 
 def describe_interleaving(results: Results) -> str:
@@ -56,16 +59,20 @@ def describe_checks(results: Results) -> str:
     if interleaving is None:
         return ""
     effects, waiting = list(_find_side_effects(results)), interleaving.waiting
-    largest_effect = _find_largest_hidden(interleaving)
-    is_precise = largest_effect is not None and largest_effect <= MOST
-    if largest_effect is not None:
-        noun = "other effects" if effects else "effects"
+    hidden = {ratio: _find_farthest(ratio.estimate) for ratio in interleaving.alone if not ratio.is_found}
+    unchecked = [_name_ratio(results, ratio) for ratio, effect in hidden.items() if effect > MOST]
+    checked_effects = [effect for effect in hidden.values() if effect <= MOST]
+    if checked_effects:
+        names_text = f" ({'; '.join(unchecked)})" if len(unchecked) <= NAMES else ""
+        exception = f" for {len(checked_effects)} of {len(hidden)} ratios" if unchecked else ""
         effects.append(
-            f"{noun} on a ratio of {'more than' if is_precise else 'up to'} {_format_distance(largest_effect)} are "
-            f"{'ruled out' if is_precise else 'possible'}"
+            f"{'other effects' if effects else 'effects'} on a ratio of more than "
+            f"{_format_distance(max(checked_effects))} are ruled out{exception}"
         )
-    elif not effects:
-        effects.append("there were too few turns to show whether interleaving changes ratios")
+        if unchecked:
+            effects.append(f"{counted(len(unchecked), 'ratio')}{names_text} could not be checked here")
+    elif unchecked or not effects:
+        effects.append("whether interleaving changes ratios could not be checked here")
     if waiting and not waiting.is_found:
         effects.append(f"waiting cells use at most {_format_share(waiting.share)} of the core")
     return "; ".join(effects)
@@ -110,12 +117,6 @@ def _find_side_effects(results: Results, threshold: float = 0.0) -> Iterator[str
         yield f"{waiting.cell} used {_format_share(waiting.share)} of the core while other cells were timed"
 
 
-def _find_largest_hidden(interleaving: Interleaving) -> float | None:
-    """Return the largest side effect that ratios without a detected effect can still have, on the log scale."""
-    estimates = [ratio.estimate for ratio in interleaving.alone if not ratio.is_found]
-    return _find_farthest(estimates) if estimates else None
-
-
 def _is_relevant(ratio: NonInterleavedRatio, threshold: float) -> bool:
     return ratio.is_found and abs(math.log(ratio.estimate.value)) > threshold
 
@@ -131,11 +132,9 @@ def _name_ratio(results: Results, ratio: NonInterleavedRatio) -> str:
     return next(line_names, f"{ratio.cell} vs {ratio.other}")
 
 
-def _find_farthest(estimates: Iterable[Estimate]) -> float:
-    """Return the largest distance from 1 that the intervals include, on the log scale."""
-    ends = [
-        end for estimate in estimates if estimate.interval for end in (estimate.interval.low, estimate.interval.high)
-    ]
+def _find_farthest(estimate: Estimate) -> float:
+    """Return the largest distance from 1 that the interval includes, on the log scale; infinite without an interval."""
+    ends = (estimate.interval.low, estimate.interval.high) if estimate.interval else (math.inf,)
     return max(abs(math.log(end)) for end in ends)
 
 
