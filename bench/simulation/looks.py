@@ -37,20 +37,31 @@ class Continued:
     rounds: float
 
 
-def simulate_continued(table: Table, looks: Sequence[int], tables: int, effect: float, *, seed: int) -> Continued:
-    """Simulate runs whose reports are read after the rounds `looks`, and that continue while a verdict is unclear."""
+def simulate_continued(
+    table: Table, looks: Sequence[int], tables: int, effect: float, *, unsettled: bool = False, seed: int
+) -> Continued:
+    """Simulate runs whose reports are read after the rounds `looks`, and that continue while a verdict is unclear.
+
+    If `unsettled`, only groups with an unclear verdict continue.
+    """
     draw = np.random.default_rng(seed)
     rows = []
     for _ in range(tables):
         groups = Groups(table, *launches(table, looks[-1], draw), effect)
-        plain, last = _report(groups, looks[:1]), _report(groups, looks[-1:])
-        report, number = plain, 1
-        while Verdict.UNCLEAR in report.verdicts and number < len(looks):
-            number += 1
-            report = _report(groups, looks[:number])
+        plain, last = (_report(groups, [part] * table.groups) for part in (looks[:1], looks[-1:]))
+        report, own_looks = plain, [[looks[0]] for _ in range(table.groups)]
+        for count in looks[1:]:
+            is_unclear = np.array([verdict is Verdict.UNCLEAR for verdict in report.verdicts])
+            is_open = (
+                is_unclear.reshape(table.groups, -1).any(axis=1) if unsettled else [is_unclear.any()] * table.groups
+            )
+            own_looks = [[*own, count] if goes_on else own for own, goes_on in zip(own_looks, is_open, strict=True)]
+            report = _report(groups, own_looks)
         shares = [_settled(reading.verdicts) for reading in (plain, report, last)]
         calls = any(verdict in (Verdict.FASTER, Verdict.SLOWER) for verdict in report.verdicts)
-        rows.append((calls, Verdict.SAME in report.verdicts, report.holds, *shares, looks[number - 1]))
+        rows.append(
+            (calls, Verdict.SAME in report.verdicts, report.holds, *shares, np.mean([own[-1] for own in own_looks]))
+        )
     return Continued(*np.mean(rows, axis=0).tolist())
 
 
@@ -60,11 +71,13 @@ class _Report:
     holds: bool
 
 
-def _report(groups: Groups, looks: Sequence[int]) -> _Report:
-    """Return the report after the last of some looks."""
-    groups.measure(np.arange(groups.table.groups), looks[-1])
+def _report(groups: Groups, looks: Sequence[Sequence[int]]) -> _Report:
+    """Return the report after the last look at each group. `looks` has the looks of each group."""
+    for group, own_looks in enumerate(looks):
+        groups.measure(np.array([group]), own_looks[-1])
     logs = groups.logs
-    judged = judge(logs, MARGIN, shares=compute_last_share(looks))
+    shares = np.repeat([compute_last_share(own_looks) for own_looks in looks], groups.table.per_group)
+    judged = judge(logs, MARGIN, shares=shares)
     return _Report(judged.verdicts, bool((np.abs(logs.mean - groups.truth) <= judged.half).all()))
 
 

@@ -22,13 +22,14 @@ STEPS, RESAMPLES = 400, 400
 class Machine:
     """Standard deviations of launches and of steps on the log scale; `slow` steps take up to a few times as long.
 
-    `bursts`: the number of slow steps varies between launches.
+    `bursts`: the number of slow steps varies between launches. `factor`: all slow steps take this many times as long.
     """
 
     launches: float
     steps: float = 0.05
     slow: float = 0.02
     bursts: bool = True
+    factor: float | None = None
 
 
 MACHINES: Mapping[str, Machine] = {
@@ -36,6 +37,7 @@ MACHINES: Mapping[str, Machine] = {
     "launches differ by 10 %": Machine(0.10),
     "the same number of slow steps in each launch": Machine(0.02, bursts=False),
     "no slow steps": Machine(0.02, slow=0.0),
+    "1 % of steps take 5 times as long": Machine(0.02, slow=0.01, bursts=False, factor=5.0),
 }
 
 
@@ -53,7 +55,8 @@ def draw(machine: Machine, launches: int, random: np.random.Generator) -> Floats
     seconds = centres * np.exp(random.normal(0.0, machine.steps, (launches, STEPS)))
     often = machine.slow * np.exp(random.normal(0.0, 0.5 if machine.bursts else 0.0, (launches, 1)))
     is_slow = random.random((launches, STEPS)) < often
-    return np.where(is_slow, seconds * (1.0 + random.exponential(1.0, (launches, STEPS))), seconds)
+    factors = machine.factor or 1.0 + random.exponential(1.0, (launches, STEPS))
+    return np.where(is_slow, seconds * factors, seconds)
 
 
 def coverage(machine: Machine, share: float, launches: int, runs: int, seed: int) -> Coverage:

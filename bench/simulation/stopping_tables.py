@@ -67,7 +67,8 @@ READ = ((3, 8), (4, 10), (5, 10), (3, 4, 5, 6, 8, 10))
 def print_continued(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     """Print errors, coverage and power of runs that continue after somebody read their reports."""
     print("\n## Continued runs\n")
-    kinds = list(product(READ, {1: (1, 1), 5: (1, 5), 13: (1, 13), 32: (8, 4)}.items()))
+    sizes = {"1": (1, 1), "5": (1, 5), "13": (1, 13), "32": (8, 4), "32, `--unsettled`": (8, 4)}
+    kinds = list(product(READ, sizes.items()))
     rows = pool.map(partial(_format_continued, tables, seed), kinds)
     powers = [
         f"{difference:.0%} slower: {what}" for difference in (0.05, 0.10) for what in ("first", "last", "new run")
@@ -76,13 +77,16 @@ def print_continued(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     print_table(heads, rows)
 
 
-def _format_continued(tables: int, seed: int, kind: tuple[Sequence[int], tuple[int, tuple[int, int]]]) -> list[str]:
+def _format_continued(tables: int, seed: int, kind: tuple[Sequence[int], tuple[str, tuple[int, int]]]) -> list[str]:
     """Return wrong verdicts, coverage and rounds, each for the worst of three variabilities, and the power at 2 %."""
     looks, (comparisons, size) = kind
-    count = max(1, round(tables * {1: 16.0, 5: 4.0}.get(comparisons, 2.0)))
+    unsettled = "unsettled" in comparisons
+    count = max(1, round(tables * {"1": 16.0, "5": 4.0}.get(comparisons, 2.0)))
     kinds = [*product((0.01, 0.02, 0.03), (0.0, MARGIN)), (0.02, at(0.05)), (0.02, at(0.10))]
     by_case = {
-        (sigma, effect): simulate_continued(Table(*size, sigma, drift=Drift.PERIODIC), looks, count, effect, seed=seed)
+        (sigma, effect): simulate_continued(
+            Table(*size, sigma, drift=Drift.PERIODIC), looks, count, effect, unsettled=unsettled, seed=seed
+        )
         for sigma, effect in kinds
     }
     equal = max(figures.different for (_, effect), figures in by_case.items() if effect == 0.0)
@@ -92,7 +96,7 @@ def _format_continued(tables: int, seed: int, kind: tuple[Sequence[int], tuple[i
     powers = [by_case[0.02, at(difference)] for difference in (0.05, 0.10)]
     return [
         ", ".join(map(str, looks)),
-        str(comparisons),
+        comparisons,
         *map(format_percent, wrong),
         format_percent(min(figures.together for figures in by_case.values())),
         f"{rounds[0]:.1f} to {rounds[-1]:.1f}",

@@ -87,7 +87,9 @@ class Backstage:
         count = len(self.jobs)
 
         def take(word: str) -> None:
-            self.clock.now += self.turn * int(word[5:] or 1) if word.startswith("turn") else 0.0 if word else self.cost(job)
+            self.clock.now += (
+                self.turn * int(word[5:] or 1) if word.startswith("turn") else 0.0 if word else self.cost(job)
+            )
 
         yield Answered(job, lambda: self.answer(count, job), self.words, take)
 

@@ -72,7 +72,8 @@ def describe_checks(results: Results) -> str:
         if unchecked:
             effects.append(f"{counted(len(unchecked), 'ratio')}{names_text} could not be checked here")
     elif unchecked or not effects:
-        effects.append("whether interleaving changes ratios could not be checked here")
+        ratios = "other ratios" if len(unchecked) < len(interleaving.alone) else "ratios"
+        effects.append(f"whether interleaving changes {ratios} could not be checked here")
     if waiting and not waiting.is_found:
         effects.append(f"waiting cells use at most {_format_share(waiting.share)} of the core")
     return "; ".join(effects)
