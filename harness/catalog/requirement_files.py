@@ -117,8 +117,8 @@ def _separate_tensorflow(requirements: Iterable[tuple[str, Requirement]]) -> Pac
 def _read_pip(text: str, path: Path, including_files: tuple[Path, ...] = ()) -> Iterator[tuple[str, Requirement]]:
     """Read the packages of a requirements file, and of the files that it includes. Raises UsageError.
 
-    `including_files` are the files that include this file. Errors quote no line of an included file or of a link: it
-    may be any file on this machine, and logs may be public.
+    `including_files` are the files that include this file. Errors don't quote lines of included files and of links,
+    because logs may be public.
     """
     number, is_quoted = 1, not including_files and not path.is_symlink()
     for line in re.split(r"(?<!\\)\n", text):  # a backslash continues the line

@@ -57,7 +57,7 @@ def nightly(data: bytes, folder: Path) -> None:
 
 
 def handed_over(data: bytes, folder: Path) -> None:
-    """Decisions, notes, issues, summaries and the errors of a machine: each reader gets the same bytes."""
+    """Read the same bytes as decisions, notes, issues, a summary and the error of a machine."""
     job = folder / "night--machine"
     job.mkdir(exist_ok=True)
     (job / "failure").write_bytes(data)
@@ -74,7 +74,7 @@ def handed_over(data: bytes, folder: Path) -> None:
 
 
 def command(data: bytes, folder: Path) -> None:
-    """The command in the comment of a pull request: it has no text but names and numbers."""
+    """Make the command for the comment of a pull request, from names and numbers only."""
     try:
         words = _load_script("pull-request/render")["words_of"](parse_json(data))
     except (AttributeError, KeyError, TypeError, ValueError):  # as the script expects

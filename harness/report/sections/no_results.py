@@ -1,5 +1,6 @@
 """Cells without results, or with missing launches: the reasons and the advice."""
 
+import shlex
 from collections.abc import Iterator
 
 from harness.analysis.cell_set_names import Box, cover_with_boxes
@@ -104,7 +105,9 @@ def advise(results: Results, missing: Missing) -> str:
     """Return the advice for cells without a result; empty if there is no advice."""
     if missing.advice or not _is_interrupted(missing):
         return missing.advice
-    command = summary.command_to_continue(results) or f"harness matrix --resume {results.run.shown_folder}"
+    command = summary.command_to_continue(results) or shlex.join(
+        ["harness", "matrix", "--resume", results.run.shown_folder]
+    )
     return f"To continue the run: {command}"
 
 
