@@ -132,7 +132,7 @@ def _read_pip(text: str, path: Path, including_files: tuple[Path, ...] = ()) -> 
 
 
 def _read_included(name: str, files: tuple[Path, ...], location: str) -> Iterator[tuple[str, Requirement]]:
-    """Read an included file, which must be in the folder of the first of the including `files`, or below it."""
+    """Read a file that the last of `files` includes. It must be below the folder of the first one."""
     path = files[-1].parent / name
     try:
         real_path = Path(os.path.realpath(path))

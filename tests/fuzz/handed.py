@@ -1,4 +1,4 @@
-"""What users and jobs hand over besides runs: package files, values of -e, and what the scripts in .github read."""
+"""Readers of inputs besides runs: package files, values of -e, and files that the scripts in .github read."""
 
 import json
 import runpy
@@ -36,15 +36,15 @@ def make_package_reader(name: str) -> Reader:
 
 
 def environment(data: bytes, folder: Path) -> None:
-    known = _load_known()
+    catalog = _load_catalog()
     error = CannotRunHereError("no index")
     with patch.object(index, "run_uv", side_effect=error):
         for text in split_names([data.decode(errors="surrogateescape")], "-e"):
-            adhoc.add_requested(known, [text])
+            adhoc.add_requested(catalog, [text])
 
 
 @cache
-def _load_known() -> dict[str, environments.Environment]:
+def _load_catalog() -> dict[str, environments.Environment]:
     return {entry.name: entry for entry in environments.parse(BAKE, "x")}
 
 
