@@ -336,7 +336,7 @@ def plan(tmp_path, monkeypatch, capsys):
         output.write_text("")
         error = 0
         try:
-            runpy.run_path(str(NIGHTLY / "plan"))
+            runpy.run_path(str(NIGHTLY / "plan"), run_name="__main__")
         except SystemExit as exit_:
             error = str(exit_.code).replace(str(tmp_path), "FOLDER")
         text = capsys.readouterr().out.replace(str(tmp_path), "FOLDER")
