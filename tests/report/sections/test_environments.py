@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from harness.analysis.results import Results
 from harness.model.environment import Environment
+from harness.model.launch import Limits
 from harness.report.sections import environments
 from harness.report.sections.environments import PACKAGES, SIDE_BY_SIDE
 from tests.factories import ENVIRONMENTS, cell, run
@@ -44,6 +45,10 @@ def test_what_differs_is_in_the_report_and_all_else_in_the_details(snapshot):
     names = [f"p{at}" for at in range(PACKAGES + 2)]
     two_releases = [replace(ENVIRONMENTS[0], name=f"tf9.{at}", tensorflow=f"9.{at // 2}.0") for at in range(7)]
     pins = {environment.name: {"tensorflow": environment.tensorflow, "six": "1"} for environment in two_releases}
+    with_cuda = [
+        replace(environment, cuda=cuda, cudnn="7.4")
+        for environment, cuda in zip(ENVIRONMENTS, ["10.0", "10.1"], strict=False)
+    ]
     runs = {
         "two releases": run(),
         "one environment": run([cell()]),
@@ -61,6 +66,8 @@ def test_what_differs_is_in_the_report_and_all_else_in_the_details(snapshot):
         "many environments of one release": run_with(*MANY),
         "many environments with other packages": run_with(*added, tensorflow=RELEASES),
         "two environments of each release": run([], environments=two_releases, pins=pins),
+        "CUDA on GPUs": run(environments=with_cuda, asked={"limits": Limits(gpus=("0",))}),
+        "CUDA on a CPU": run(environments=with_cuda),
     }
     assert not list(environments.make_sections(Results(run([], images={}, pins={}), [])))
     sections = {name: make_section(planned) for name, planned in runs.items()}
