@@ -1,4 +1,7 @@
-"""Whole reports of small runs, as a reader has them: in Markdown, and in a terminal."""
+"""Whole reports of small runs, as a reader has them: in Markdown, and in a terminal.
+
+tests/test_examples.py has whole reports of stored runs: with claims, sweeps, and other quantities.
+"""
 
 import io
 from collections.abc import Callable, Sequence
@@ -16,19 +19,7 @@ from harness.model.scenario import OWN, PEAK, PRINTED, STEP, Cell, Comparison
 from harness.report import sections
 from harness.report.formats import md
 from harness.report.terminal import show
-from tests import quantified, swept
-from tests.claims import CLAIM, LEAK, claimed_scenario
-from tests.factories import (
-    RESOURCES,
-    cell,
-    cells,
-    growing,
-    in_turns,
-    launch,
-    rounds,
-    run,
-    scenario,
-)
+from tests.factories import RESOURCES, cell, cells, in_turns, launch, rounds, run, scenario
 from tests.observing import example as observed
 from tests.report.formats.examples import example
 
@@ -40,42 +31,6 @@ SECONDS = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
 def unavailable_and_disturbed() -> Stored:
     # A cell ran out of memory, an environment cannot be had, and a round was repeated
     return example()
-
-
-def claims() -> Stored:
-    # A claim that is confirmed and fixed in a later release, and one about memory
-    seconds = {
-        cell(environment, mode=mode): seconds * (1 if mode == "graph" else factor)
-        for (environment, factor), seconds in zip((("tf2.0", 3.0), ("tf2.1", 1.0)), (0.01, 0.011), strict=True)
-        for mode in ("eager", "graph")
-    }
-    memory = [(100 * at, 10**9 + 500_000 * at) for at in range(21)]
-    planned = run(
-        seconds, scenarios=[claimed_scenario(CLAIM, LEAK)], asked={"claims": [str(CLAIM.issue)], "rounds": 30}
-    )
-    return planned, rounds(seconds, 6, memory=memory)
-
-
-def sweep() -> Stored:
-    # Curves that cross, in two environments
-    return swept.swept_run(swept.seconds(swept.CROSSING, ("tf1.14", "tf2.0")), spread=0.01)
-
-
-def quantities() -> Stored:
-    # Other quantities than the time of a step; single steps for percentiles are lacking
-    names = ("first call", "peak memory", "memory growth", "traces", "p99")
-    return quantified.quantified_run(*names), quantified.quantified()
-
-
-def uneven_launches() -> Stored:
-    # A step that changes, uneven samples, an outlier, and steps that were not counted
-    graph, eager, newer = cell(), cell(mode="eager"), cell("tf2.0")
-    steady = [launch(eager, seconds, number) for number, seconds in enumerate([0.01] * 5 + [0.02], 1)]
-    uneven = [
-        launch(newer, [0.007] * 3 + [0.022] * 2, number, fingerprint={"steps_called": 9, "steps_counted": 8})
-        for number in range(1, 4)
-    ]
-    return run([graph, eager, newer]), [*growing(graph), *steady, *uneven]
 
 
 def interleaved() -> Stored:
@@ -168,10 +123,6 @@ def plain_script() -> Stored:
 
 RUNS: Sequence[Callable[[], Stored]] = (
     unavailable_and_disturbed,
-    claims,
-    sweep,
-    quantities,
-    uneven_launches,
     interleaved,
     on_a_gpu,
     observations,
