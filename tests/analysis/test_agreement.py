@@ -31,13 +31,6 @@ def test_a_comparison_that_several_machines_have_is_told_once(table):
     assert {entry.agrees for entry in across} == {False}
 
 
-def test_a_run_of_one_machine_has_none(table):
-    rows = [
-        replace(row, axes={name: value for name, value in row.axes.items() if name != MACHINE}) for row in table.rows
-    ]
-    assert agreements(replace(table, rows=rows)) == []
-
-
 def test_machines_agree_where_all_say_the_same(table):
     for verdicts, agrees in [
         ((Verdict.SAME, Verdict.SLOWER), False),

@@ -10,8 +10,8 @@ from harness.analysis.results import Results
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Unavailable
-from harness.model.scenario import Cell, Expectation
-from tests.factories import broken, cell, cells, launch, run, scenario
+from harness.model.scenario import Cell
+from tests.factories import launch, run, scenario
 
 EXPERIMENTS = scenario(
     "behaviour", axes={"experiment": ["promotion", "indexing"], "kind": ["plain", "numpy"]}, default={}, compare=[]
@@ -40,22 +40,6 @@ def entries(behaviour):
     ]
 
 
-def test_each_value_of_the_first_axis_is_an_experiment():
-    behaviour = find_behaviours({observer("tf2.0", name): {name: 1} for name in ("promotion", "indexing")})
-    assert [dict(entry.shared) for entry in behaviour] == [{"experiment": "promotion"}, {"experiment": "indexing"}]
-
-
-def test_other_axes_part_only_the_rows_that_depend_on_them():
-    observed = {observer("tf2.0", kind=kind): {"same": 1, "other": kind} for kind in ("plain", "numpy")}
-    (behaviour,) = find_behaviours(observed)
-    assert entries(behaviour) == [
-        ("same", {}, [1]),
-        ("other", {"kind": "plain"}, ["plain"]),
-        ("other", {"kind": "numpy"}, ["numpy"]),
-    ]
-    assert behaviour.axes == ["kind"]
-
-
 def test_a_cell_that_ran_and_did_not_see_it_is_told_apart_from_one_that_did_not_run():
     gone = [Unavailable(observer("tf2.1"), "why")]
     (behaviour,) = find_behaviours({observer("tf1.14"): {"a": 1}, observer("tf2.0"): {"b": 1}}, unavailable=gone)
@@ -69,33 +53,6 @@ def test_versions_and_what_the_kit_observes_are_no_behaviour_where_there_is_anot
     assert [row.observation for row in behaviour.rows] == ["class"]
     (behaviour,) = find_behaviours({observer("tf2.0"): {"tensorflow": "2.0.0"}})
     assert [row.observation for row in behaviour.rows] == ["tensorflow"]
-
-
-def timed(observed, scenario_=None):
-    launches = [launch(item, number=1, observations=values) for item, values in observed.items()]
-    return Results(run(observed, scenarios=[scenario_ or scenario()]), launches).behaviours
-
-
-def test_beside_times_only_what_differs_between_compared_cells_is_shown():
-    observed = {
-        entry: {"optimizer": entry.axes["mode"], "parameters": 7, "call": entry.axes["call"]}
-        for entry in cells(calls=("fit", "train_on_batch"))
-    }
-    (behaviour,) = timed(observed)
-    assert behaviour.timed
-    assert entries(behaviour) == [
-        ("optimizer", {"mode": "graph"}, ["graph", "graph"]),
-        ("optimizer", {"mode": "eager"}, ["eager", "eager"]),
-    ]
-
-
-def test_what_the_header_expects_is_shown_even_where_it_is_the_same():
-    stated = scenario(expect=[Expectation("parameters", 7, {}, ())])
-    (behaviour,) = timed({entry: {"parameters": 7} for entry in cells()}, stated)
-    assert entries(behaviour) == [("parameters", {}, [7, 7])]
-    # a scenario that observes nothing has no table
-    assert timed({entry: {} for entry in cells()}) == []
-    assert Results(run([cell()]), [broken(cell(), Status.FAILED)]).behaviours == []
 
 
 def lines(entries_, axes, environments=("a", "b")):

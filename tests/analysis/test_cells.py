@@ -8,7 +8,7 @@ from harness.analysis.cells import CUT_OFF, STDERR_CHARACTERS, cell_name, get_ta
 from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.model.run import Stop, StopReason, Unavailable
-from tests.factories import RESOURCES, broken, cell, cells, launch, rounds, run
+from tests.factories import RESOURCES, broken, cell, launch, run
 from tests.report.formats.examples import example
 
 
@@ -41,21 +41,6 @@ def test_a_time_is_told_without_what_others_took_of_it():
 
 def find_missing(run, launches):
     return Results(run, launches).missing
-
-
-def test_where_every_cell_has_its_number_or_only_observes_nothing_is_missing():
-    assert find_missing(run([cell()]), rounds({cell(): 0.01})) == []
-    assert find_missing(run([cell()]), [launch(cell(), (), 0, observations={"traces": 3})]) == []
-    # a number with launches that broke is told as partial
-    (entry,) = find_missing(run([cell()]), [launch(cell(), number=1), broken(cell(), Status.TIMEOUT, 2, error="60 s")])
-    assert (entry.partial, entry.status) == (True, Status.TIMEOUT)
-
-
-def test_equal_reasons_are_one_entry():
-    entries = [Unavailable(c, "needs keras<2.4", "Choose another.") for c in cells(["tf2.1"])]
-    (entry,) = find_missing(run([cell()], unavailable=entries), rounds({cell(): 0.01}))
-    assert (entry.status, entry.reason, entry.advice) == (Status.NOT_AVAILABLE, "needs keras<2.4", "Choose another.")
-    assert entry.cells == cells(["tf2.1"])
 
 
 def test_what_broke_comes_before_what_was_not_available():

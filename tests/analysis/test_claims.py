@@ -27,21 +27,6 @@ def one(seconds, claim=CLAIM, *, spread=0.01, count=5):
     return result
 
 
-def test_a_ratio_is_said_against_the_claimed_range():
-    for times, outcome in [
-        (3.0, ClaimOutcome.CONFIRMED),
-        (1.5, ClaimOutcome.SMALLER),
-        (9.0, ClaimOutcome.LARGER),
-        (1.0, ClaimOutcome.NOT_SEEN),
-        (0.5, ClaimOutcome.OPPOSITE),
-    ]:
-        at = one({WORSE: 0.01 * times, BETTER: 0.01}).at
-        assert at.outcome is outcome, (times, outcome)
-        assert at.estimate.value == pytest.approx(times, rel=0.05)
-        assert times in at.estimate.interval
-        assert (at.worse, at.better, at.level) == (WORSE, BETTER, 0.95), (times, outcome)
-
-
 def test_an_unclear_one_says_what_would_settle_it_and_that_it_is_below_the_claim():
     at = one({WORSE: 0.0115, BETTER: 0.01}, spread=0.2).at
     assert at.outcome is ClaimOutcome.UNCLEAR

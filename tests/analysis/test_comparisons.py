@@ -18,7 +18,7 @@ from harness.analysis.verdicts import MOST_TIMES, Verdict, Withheld, rounds_to_s
 from harness.analysis.work_equivalence import Work
 from harness.model.launch import Role
 from tests.analysis.paired import SECONDS_PER_ROUND, around, family, pair
-from tests.factories import ENVIRONMENTS, cell, cells, contended, launch, rounds, run
+from tests.factories import cell, cells, contended, launch, rounds, run
 from tests.quantified import CALLS, NEW, OLD, memory, quantified, quantified_run
 
 FASTER, SAME, SLOWER, UNCLEAR = Verdict.FASTER, Verdict.SAME, Verdict.SLOWER, Verdict.UNCLEAR
@@ -155,12 +155,6 @@ def test_the_seconds_are_those_of_the_group_and_ten_times_the_rounds_are_the_mos
     at, clear = family(around(math.log(1.03), 0.02), FAR).compared()
     assert (at.verdict, at.settling.rounds, at.settling.is_likely) == (UNCLEAR, MOST_TIMES * 5 - 5, False)
     assert clear.settling is None
-
-
-def test_a_change_of_python_is_told_in_the_order_of_the_cells():
-    newer = [replace(entry, python="3.11" if entry.name == "tf2.0" else entry.python) for entry in ENVIRONMENTS]
-    assert family(EQUAL).compared()[0].pythons is None
-    assert family(EQUAL, environments=newer).compared()[0].pythons == ("3.11", "3.7")
 
 
 def test_a_comparison_is_lent_by_what_its_whole_group_scatters_by():

@@ -6,7 +6,6 @@ from harness.analysis.cell_index import lookup
 from harness.analysis.observations import (
     GIT_VERSION,
     Observed,
-    Standing,
     are_equal,
     find_commit,
     has_observations,
@@ -90,21 +89,6 @@ def checked(expectation, launches, planned=None):
 
 def expectation(value, **changes):
     return Expectation("traces", value, **{"when": {}, "requires": (), **changes})
-
-
-def test_how_a_statement_stands():
-    for values, standing in (
-        ([[1, 2]], Standing.AS_STATED),
-        ([[1, 2], [1, 2]], Standing.AS_STATED),
-        ([[1, 3]], Standing.DIFFERS),
-        ([[1, 2], [1, 3]], Standing.VARIES),
-    ):
-        launches = [launch(cell(), number=n, observations={"traces": value}) for n, value in enumerate(values, 1)]
-        assert [check.standing for check in checked(expectation([1, 2]), launches)] == [standing], values
-    # a cell that ran and did not observe it is told, and one that gave nothing is not checked
-    (check,) = checked(expectation(1), [launch(cell(), observations={"else": 1})])
-    assert (check.standing, check.observed) == (Standing.NOT_OBSERVED, None)
-    assert checked(expectation(1), [broken(cell(), Status.FAILED)]) == []
 
 
 def test_a_statement_is_about_the_cells_with_its_axis_values_and_environments_that_satisfy_it():

@@ -6,8 +6,7 @@ import pytest
 
 from harness.analysis.cell_index import lookup
 from harness.analysis.results import Results
-from harness.analysis.statistics import percent
-from harness.analysis.tables import find_measured, tables
+from harness.analysis.tables import tables
 from harness.analysis.verdicts import Verdict
 from harness.model.environment import Device
 from harness.model.launch import Status
@@ -33,21 +32,6 @@ def by_name(table, row=0):
     }
 
 
-def test_times_and_the_sources_percentages_of_one_group():
-    values = by_name(table(run(), rounds(TIMES, spread=0.0)))
-    time = values["time", "tf1.14", "graph"].estimate
-    assert (time.value, time.rounds) == (pytest.approx(0.010), 5)
-    percentages = {
-        ("graph against eager", "tf1.14", "graph"): 100.0,
-        ("TF 2 against TF 1", "tf2.0", "graph"): -10.0,
-        ("each release's default mode", "tf2.0", "eager"): -170.0,
-    }
-    assert {key: percent(values[key].estimate.inverse.value) for key in percentages} == pytest.approx(percentages)
-    compared = values["each release's default mode", "tf2.0", "eager"].compared
-    assert (compared.cell, compared.other) == (cell("tf2.0", mode="eager"), cell(mode="graph"))
-    assert compared.verdict is Verdict.SLOWER
-
-
 def test_only_rows_and_cells_that_have_a_number_have_one():
     members = cells(calls=("fit", "train_on_batch"))
     shown_table = table(run(members), rounds(TIMES))
@@ -63,13 +47,6 @@ def test_only_rows_and_cells_that_have_a_number_have_one():
     assert (table(run(), []).rows, table(run(), []).rounds) == ([], 0)
 
 
-def test_a_column_in_which_no_row_has_a_number_is_left_out():
-    launches = [broken(cell("tf2.0", mode="eager"), Status.OOM), launch(cell("tf2.0")), launch(cell("tf1.14"))]
-    shown_table = table(run(), launches)
-    assert ("time", "tf2.0", "eager") not in by_name(shown_table)
-    assert [c.comparison.name for c in shown_table.columns if c.comparison] == ["TF 2 against TF 1"]
-
-
 def test_an_axis_with_a_default_is_shown_only_where_a_cell_differs_and_devices_are_rows_of_their_own():
     assert list(table(run(), rounds(TIMES)).row_axes) == ["call"]
     double = [cell(dtype="float64"), cell()]
@@ -78,27 +55,6 @@ def test_an_axis_with_a_default_is_shown_only_where_a_cell_differs_and_devices_a
     shown_table = table(run(members), [launch(member) for member in members])
     assert shown_table.several_devices
     assert [row.device for row in shown_table.rows] == [Device.CPU, Device.GPU]
-
-
-def test_a_time_has_its_shape_and_what_was_not_counted():
-    counted = {"steps_called": 100, "steps_counted": 6}
-    shown_table = table(run([cell()]), [launch(cell(), [0.008, 0.012], fingerprint=counted)])
-    (value,) = shown_table.rows[0].values
-    statistics = value.shape.statistics
-    assert (statistics["mean"], statistics["p90"] > 0.011) == (pytest.approx(0.01), True)
-    assert value.undone.endswith(" 6")
-
-
-def test_the_cells_that_have_a_number_come_row_by_row_with_what_their_launches_used():
-    times = dict.fromkeys(cells(calls=("fit", "train_on_batch"), modes=["graph"])[:3], 0.01)
-    planned = run(cells(calls=("fit", "train_on_batch"), modes=["graph"]))
-    index = lookup(planned, rounds(times, spread=0.0, phases={"import": 0.5}))
-    (table,) = tables(planned, index)
-    measured = find_measured(table, index)
-    assert [entry.cell for entry in measured] == list(times)
-    assert [(entry.row.axes["call"], entry.side.environment) for entry in measured][2] == ("train_on_batch", "tf1.14")
-    assert {entry.used.phases["import"].median for entry in measured} == {0.5}
-    assert {(entry.step.median, entry.step.launches) for entry in measured} == {(0.01, 5)}
 
 
 def test_a_table_of_another_quantity_has_its_values_and_ratios():

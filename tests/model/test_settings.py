@@ -8,15 +8,12 @@ from harness.model.settings import SETTINGS, free_values, open_to, with_settings
 from tests.factories import cell, scenario
 
 
-def test_what_was_asked_for_becomes_the_last_axis_and_is_compared_in_the_settings_order():
+def test_what_was_asked_for_becomes_the_last_axis_and_is_compared_in_the_settings_order_unless_it_is_one_value():
     extended = with_settings(scenario(), {"xla": ["off", "on"]})
     assert list(extended.axes) == ["call", "dtype", "mode", "xla"]
     assert (extended.axes["xla"], extended.settings) == (["on", "off"], ["xla"])
     assert (extended.compare[-1].along, extended.compare[-1].plus, extended.compare[-1].against) == ("xla", "on", "")
     assert extended.compared_axes == ("mode", "xla")
-
-
-def test_one_value_is_compared_with_nothing():
     extended = with_settings(scenario(), {"precision": ["mixed_float16"]})
     assert list(extended.compare) == list(scenario().compare)
     assert "precision" in extended.row_axes
@@ -28,21 +25,15 @@ def test_an_axis_of_the_scenarios_own_keeps_its_name_to_itself():
     assert open_to(scenario(axes={"xla": ["on", "off"]}, settings=["xla"])) == list(SETTINGS)
 
 
-def test_a_cell_tells_bare_values_with_their_axis():
-    assert str(cell(xla="on", precision="mixed_float16")).endswith("graph xla=on mixed_float16")
-
-
 def test_numbers_of_cores_are_compared_with_the_fewest():
     extended = with_settings(scenario(), {CPUS: ["4", "1", "2", "1"]})
     assert (extended.axes[CPUS], extended.settings) == (["1", "2", "4"], [CPUS])
     added = extended.compare[len(scenario().compare) :]
     assert [(entry.along, entry.plus, entry.against) for entry in added] == [(CPUS, "2", "1"), (CPUS, "4", "1")]
-    assert str(cell(cpus="2")).endswith(" cpus=2")
-
-
-def test_every_quantity_of_a_scenario_is_compared_over_cores():
+    # and every quantity of a scenario is
     extended = with_settings(scenario(compare=[Comparison("import", "environment", of="import")]), {CPUS: ["1", "2"]})
     assert [entry.of for entry in extended.compare] == ["import", STEP, "import"]
+    assert str(cell(cpus="2", xla="on", precision="mixed_float16")).endswith(" cpus=2 xla=on mixed_float16")
 
 
 def test_a_process_variable_has_the_values_that_are_typed_in_their_order():

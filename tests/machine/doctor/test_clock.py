@@ -14,7 +14,6 @@ from harness.machine.doctor.clock import (
     Noise,
     Timer,
     calibrate,
-    do_work,
     measure_gaps,
     read_timer,
     summarize_noise,
@@ -35,10 +34,6 @@ def test_blocks_follow_one_another_for_as_long_as_asked_and_are_enough_to_scatte
     clock = DoctorClock()
     assert time_blocks(1.0, 50_000, clock, clock.work) == pytest.approx([0.05] * 20, rel=1e-4)
     assert len(time_blocks(1e-9, 50_000, clock, clock.work)) == 3
-
-
-def test_work_of_one_size_is_the_same_work():
-    assert do_work(1000) == do_work(1000) != do_work(1001)
 
 
 def test_the_score_is_the_scatter_of_the_logarithms_in_percent():
