@@ -13,7 +13,6 @@ from harness.model.scenario import Cell, Need, Scenario
 from harness.plan import availability
 from harness.plan.availability import (
     describe_gpu_support,
-    find_nearest_on,
     find_nearest_with,
     list_compiled,
     list_gpu_rows,
@@ -54,13 +53,6 @@ def on_gpu(names: Sequence[str], host: GpuHost) -> tuple[list[str], dict[str, Un
 
 
 INT32 = Need(when={"call": "fit"}, devices=[Device.CPU], reason="int32 is multiplied on the CPU", advice="Go there.")
-
-
-def test_work_that_is_done_on_the_cpu_is_not_available_on_a_gpu():
-    on_gpu, on_cpu = cell("tf2.15"), cell("tf2.15", Device.CPU)
-    assert split([on_gpu, on_cpu], needs=[INT32]) == ([on_cpu], [Unavailable(on_gpu, INT32.reason, INT32.advice)])
-    for other in (replace(INT32, when={"call": "other"}), replace(INT32, devices=[Device.CPU, Device.GPU])):
-        assert split([on_gpu], needs=[other]) == ([on_gpu], [])
 
 
 def test_what_the_image_of_an_environment_brings_is_taken_to_be_there():
@@ -109,23 +101,6 @@ def test_what_cannot_run_names_the_nearest_release_that_runs_natively():
         assert unable[unavailable].reason
         assert (unable[unavailable].advice, nearest in able) == (f"Use {nearest}.", True), (card.name, unavailable)
         assert sorted([*able, *unable]) == sorted(CATALOG)
-
-
-def test_what_is_compiled_at_first_start_can_run_and_is_second_choice():
-    assert on_gpu(["tf2.5"], make_host(H100)) == (["tf2.5"], {})
-    old, compiled = (CATALOG[name] for name in ("tf2.3", "tf2.5"))
-    assert find_nearest_on([H100], make_host(H100), old, [old, compiled]) is compiled
-
-
-def test_where_nothing_is_known_of_the_gpus_nothing_is_judged():
-    assert on_gpu(list(CATALOG), GpuHost(absent="the driver is not loaded")) == (list(CATALOG), {})
-    assert on_gpu(["tf2.0"], GpuHost(driver="550.54.15", cuda=(12, 4))) == (["tf2.0"], {})
-
-
-def test_cells_of_the_cpu_need_no_gpu():
-    on_cpu, on_gpu = cell("tf2.0", Device.CPU), cell("tf2.0")
-    able, unable = split([on_cpu, on_gpu], make_host(A100))
-    assert (able, [entry.cell for entry in unable]) == ([on_cpu], [on_gpu])
 
 
 def test_an_environment_that_is_launched_anyway_needs_cuda_alone():

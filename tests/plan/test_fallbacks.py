@@ -246,8 +246,3 @@ def test_many_environments_are_replaced_in_the_order_of_their_releases():
 def without_gpu_code() -> StandIn:
     (fallback,) = find({"gone": ["a"]}, bare("gone", "2.0.0", ""), OLDER)
     return fallback
-
-
-def test_an_environment_without_a_gpu_has_a_stand_in_too():
-    fallback = without_gpu_code()
-    assert (fallback.environment, fallback.pins) == ("a", {"tensorflow": "2.0.0"})
