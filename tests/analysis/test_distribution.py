@@ -91,16 +91,6 @@ def using(**resources):
     return launch(cell(), resources=resources)
 
 
-def test_phases_come_in_the_order_of_a_launch_and_unknown_ones_after_them_as_they_were_met():
-    usage = summarize_resources(
-        [through(data=1, first_call=2, build=3), through(tokenizer=1, device=3, container_start=1, data=2)]
-    )
-    assert list(usage.phases) == ["container start", "device", "build", "first call", "data", "tokenizer"]
-    # the timed parts are left out
-    timed = summarize_resources([through(build=1.0, warm_up=5.0, steady_state=9.0)])
-    assert (list(timed.phases), timed.cold.median) == (["build"], 1.0)
-
-
 def test_a_phase_has_its_spread_over_the_launches_that_went_through_it():
     usage = summarize_resources([through(build=1.0), through(build=2.0), through(build=6.0), through(device=1.0)])
     assert usage.phases["build"] == Spread(2.0, pytest.approx(1.2), pytest.approx(5.2), 3)

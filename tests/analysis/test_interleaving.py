@@ -10,7 +10,7 @@ from harness.analysis.interleaving import compare_sequential, describe_interleav
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
 from harness.model.launch import Role, Sample
-from tests.factories import broken, cell, cells, in_turns, launch, rounds, run
+from tests.factories import cells, in_turns, launch, run
 
 MEMBERS = cells()
 OLD, OLD_EAGER, NEW, NEW_EAGER = MEMBERS
@@ -27,23 +27,6 @@ def compared(times=TIMES, **planted):
     results = Results(RUN, in_turns(times, **planted))
     values = [value for row in results.tables[0].rows for value in row.values]
     return {(value.compared.cell, value.compared.other): value.compared for value in values if value.compared}
-
-
-def counts(turns):
-    return turns.launches, turns.others, turns.turns, turns.alive, turns.blocks
-
-
-def test_how_many_turns_there_were_and_how_many_launches_in_them():
-    assert describe_turns(rounds(TIMES)) is Results(RUN, rounds(TIMES)).turns is None
-    assert counts(describe_turns(in_turns(TIMES, 3, turns=12))) == (15, 0, [12], 5, 1)
-    # launches that took none, blocks, and unequal numbers of turns
-    first, *others = in_turns(TIMES, 1, turns=12)
-    short = replace(first, samples=first.samples[:9], places=first.places[:9])
-    block = [replace(turn, block=1) for turn in in_turns(dict.fromkeys((OLD, NEW), 0.01), 1, turns=12)]
-    assert counts(describe_turns([short, *others, *block, launch(cell("tf2.1"))])) == (8, 1, [9, 12], 5, 2)
-    # launches that broke are in nothing
-    failed = broken(OLD, "failed", 3, role=Role.CONTROL, places=[0])
-    assert Results(RUN, [*in_turns(TIMES, 3)[:-1], failed]).turns.launches == 14
 
 
 def test_a_cell_that_is_slower_alone_is_found_in_its_comparisons_and_in_no_other():

@@ -7,18 +7,12 @@ import pytest
 from harness.analysis.results import Results
 from harness.analysis.runs import Pair, UnpairedCell
 from harness.analysis.verdicts import Verdict, Withheld
-from harness.analysis.work_equivalence import Work
 from harness.model.launch import Role, Status
 from tests.factories import broken, cell, contended, growing, launch, run
 from tests.quantified import VALUES, quantified, quantified_run
 from tests.two_runs import CELLS, MARGIN, all_but, change, compared, first, second
 
 ONE = CELLS[2]
-
-
-def with_fingerprints(stored, **fingerprint):
-    planned, launches = stored
-    return planned, [launch(entry.cell, entry.mean, entry.round, fingerprint=fingerprint) for entry in launches]
 
 
 def test_runs_that_agree_are_the_same_in_every_cell():
@@ -92,14 +86,6 @@ def test_fewer_than_four_rounds_in_either_run_have_no_verdict():
             assert {entry.change.verdict for entry in changes_.cells} == {verdict}, (rounds, seconds)
             assert {item.change.withheld for item in changes_.cells} == {None if verdict else Withheld.FEW_ROUNDS}
             assert changes_.shift is None
-
-
-def test_cells_that_did_different_work_have_no_ratio_to_speak_of():
-    one, other = with_fingerprints(first(), parameters=1), with_fingerprints(second(), parameters=2)
-    changes_ = compared(one, other)
-    assert {entry.change.verdict for entry in changes_.cells} == {Verdict.DIFFERENT_WORK}
-    assert changes_.cells[0].work.work is Work.DIFFERENT
-    assert changes_.deciding == []
 
 
 def test_a_control_beyond_the_margin_in_either_run_takes_all_verdicts():

@@ -9,7 +9,7 @@ from harness.analysis.verdicts import Verdict
 from harness.model.launch import Sample
 from harness.model.run import Unavailable
 from tests.factories import groups, rounds
-from tests.swept import CROSSING, SIZES, cell, seconds, swept, swept_run
+from tests.swept import CROSSING, SIZES, cell, seconds, swept_run
 
 
 def find_sweeps(run, launches):
@@ -25,17 +25,6 @@ def test_environments_are_compared_along_the_sweep_too_and_one_size_is_no_curve(
     (sweep,) = find_sweeps(*swept_run(seconds(CROSSING), count=1))
     (crossing,) = sweep.races[0].lead.crossings
     assert (crossing.interval, sweep.races[0].rounds) == (None, 1)
-
-
-def test_the_other_row_axes_part_the_sweeps():
-    axes = {"variant": ["numpy", "compiled"], "size": list(SIZES), "dtype": ["float32", "float64"]}
-    times = {
-        **seconds(CROSSING, dtype="float32"),
-        **seconds({size: 1.0 / ratio for size, ratio in CROSSING.items()}, dtype="float64"),
-    }
-    one, two = find_sweeps(*swept_run(times, of=swept(axes=axes)))
-    assert (one.shared, two.shared) == ({"dtype": "float32"}, {"dtype": "float64"})
-    assert [sweep.races[0].lead.crossings[0].rises for sweep in (one, two)] == [True, False]
 
 
 def test_a_size_with_too_few_rounds_is_left_out_of_the_comparison_and_stays_on_the_curve():
@@ -108,12 +97,3 @@ def test_a_size_without_steps_that_both_have_is_no_part_of_a_crossing():
     assert race.sizes == [1.0, 32.0, 1024.0]
     assert race.crossings == []
     assert len(sweep.curves[0].points) == len(SIZES)
-
-
-def test_where_some_size_did_different_work_no_crossing_is_looked_for():
-    run, launches = swept_run(seconds(CROSSING))
-    other = cell("compiled", "32")
-    checked = [replace(launch, fingerprint={"sum": 2 if launch.cell == other else 1}) for launch in launches]
-    (sweep,) = find_sweeps(run, checked)
-    assert sweep.races[0].lead is None
-    assert sweep.races[0].different.startswith("sum")
