@@ -5,12 +5,25 @@ from dataclasses import replace
 import pytest
 
 from harness.analysis.results import Results
+from harness.analysis.timeline import describe_ends
 from harness.model.launch import Role, Sampling, Status
-from tests.factories import RESOURCES, broken, cell, cells, launch, rounds, run
+from harness.model.run import Stop, StopReason
+from tests.factories import RESOURCES, broken, cell, cells, groups, launch, rounds, run
 
 TIMES = dict(zip(cells(calls=("fit", "train_on_batch"), modes=["graph"]), [0.01] * 4, strict=True))
 NOISY = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
 FIRST = "step cpu call=fit dtype=float32"
+
+
+def test_groups_that_ended_alike_are_counted_together():
+    members = cells(calls=("fit", "train_on_batch", "predict"), modes=["graph"])
+    ends = [Stop(StopReason.PRECISION, 11), Stop(StopReason.PRECISION, 8), Stop(StopReason.BUDGET, 5)]
+    stops = {group.name: end for group, end in zip(groups(members), ends, strict=True)}
+    ended_groups = describe_ends(run(members, stops=stops, asked={"precision": 0.02, "budget_seconds": 600.0}))
+    assert [(stop.reason, stop.groups, stop.rounds, stop.early) for stop in ended_groups.stops] == [
+        (StopReason.PRECISION, 2, [8, 11], 0),
+        (StopReason.BUDGET, 1, [5], 0),
+    ]
 
 
 def measured_for(launches, sampling):
