@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from harness.analysis.results import Results
 from harness.model.launch import Launch
@@ -39,40 +38,6 @@ def render(section: Section) -> str:
     return "\n\n".join(parts)
 
 
-def sentences(section: Section, where: Where, *, notes: bool = False) -> list[str]:
-    """The sentences that are shown there, without the legends unless `notes`."""
-    lines: list[str] = []
-    for block in list_blocks(section, where):
-        if isinstance(block, Items):
-            lines += map(str, block.items)
-        elif isinstance(block, Text) and (notes or not block.is_note):
-            lines.append(str(block.words))
-    return lines
-
-
-def tables(section: Section, where: Where = Where.DETAILS) -> list[Table]:
-    return [block for block in list_blocks(section, where) if isinstance(block, Table)]
-
-
-def headings(section: Section, where: Where = Where.DETAILS) -> list[str]:
-    return [block.title for block in list_blocks(section, where) if isinstance(block, Heading)]
-
-
-def code(section: Section, where: Where = Where.DETAILS) -> list[tuple[str, str]]:
-    folded = [block.blocks for block in list_blocks(section, where) if isinstance(block, Folded)]
-    return [
-        (str(what.words), block.text)
-        for blocks in folded
-        for what, block in pairwise(blocks)
-        if isinstance(block, Code) and isinstance(what, Text)
-    ]
-
-
-def list_blocks(section: Section, where: Where) -> Sequence[Block]:
-    visible_section = section.shown(where)
-    return visible_section.blocks if visible_section else []
-
-
 def heads(table: Table) -> list[str]:
     return [head.text for head in table.heads]
 
@@ -94,12 +59,22 @@ def everything(container: Section | Sequence[Block], where: Where = EVERYWHERE) 
     return blocks
 
 
-def all_tables(section: Section, where: Where = EVERYWHERE) -> list[Table]:
+def tables(section: Section, where: Where = EVERYWHERE) -> list[Table]:
     return [block.shown(where) for block in everything(section, where) if isinstance(block, Table)]
 
 
+def headings(section: Section, where: Where = EVERYWHERE) -> list[str]:
+    return [block.title for block in everything(section.shown(where) or [], where) if isinstance(block, Heading)]
+
+
+def code(section: Section, where: Where = EVERYWHERE) -> list[str]:
+    return [block.text for block in everything(section, where) if isinstance(block, Code)]
+
+
 def texts(section: Section, where: Where = EVERYWHERE) -> list[str]:
-    return [text(block.words) for block in everything(section, where) if isinstance(block, Text)]
+    """The sentences that are shown there, with the legends and the entries of lists."""
+    blocks = [block for block in everything(section, where) if isinstance(block, Text | Items)]
+    return [text(words) for block in blocks for words in (block.items if isinstance(block, Items) else [block.words])]
 
 
 def summaries(section: Section, where: Where = EVERYWHERE) -> list[str]:

@@ -10,7 +10,7 @@ from harness.model.launch import Clock
 from harness.model.scenario import Cell
 from harness.report.sections import cells as sections
 from tests.factories import PHASES, RESOURCES, cell, cells, growing, launch, rounds, run, scenario
-from tests.report.sections.reading import all_tables, render
+from tests.report.sections.reading import render, tables
 
 GRAPH = dict(zip(cells(modes=["graph"]), [0.010, 0.011], strict=True))
 
@@ -54,9 +54,9 @@ def test_phases_distribution_and_resources(snapshot):
 
 def test_each_line_knows_its_cell_and_the_page_sorts_by_the_number_in_seconds():
     for section in make_sections(rounds(GRAPH, phases=PHASES, resources=RESOURCES)).values():
-        (table,) = all_tables(section)
+        (table,) = tables(section)
         assert [line.cell for line in table.lines] == list(GRAPH)
-    (table,) = all_tables(make_sections([launch(cell(), 0.01, phases={"import": 0.08})])["Phases"])
+    (table,) = tables(make_sections([launch(cell(), 0.01, phases={"import": 0.08})])["Phases"])
     assert [entry.order for entry in table.lines[0].entries] == [None, 0.08, 0.08, 0.01]
 
 

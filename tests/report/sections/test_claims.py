@@ -116,7 +116,7 @@ def test_the_command_that_finds_a_fix_has_no_axis_of_a_merged_run_or_of_a_run_on
 def test_several_are_counted_and_the_table_has_every_place(snapshot):
     often = measure_often(7)
     (section,) = claims.make_sections(often)
-    (table,) = reading.tables(section)
+    (table,) = reading.tables(section, Where.DETAILS)
     assert [row[2] for row in reading.rows(table)] == ["tf1.14", "tf2.0"] * 7
     assert reading.rows(table)[1][4:6] == ["1.00× (1.00 to 1.00)", "not seen here"]
     assert claims.count_outcomes(often.claims) == snapshot
@@ -129,7 +129,7 @@ def test_a_terminal_shows_all_places_of_a_few_claims_and_only_the_own_place_of_m
         (section,) = claims.make_sections(measure_often(count))
         (table,) = reading.tables(section, Where.TERMINAL)
         rows = reading.rows(table.shown(Where.TERMINAL))
-        return [row[1] for row in rows], reading.sentences(section, Where.TERMINAL)
+        return [row[1] for row in rows], reading.texts(section, Where.TERMINAL)
 
     assert show(claims.ROWS // 2) == (["tf1.14", "tf2.0"] * (claims.ROWS // 2), [])
     rows, (text,) = show(claims.ROWS + 10)
@@ -146,6 +146,6 @@ def test_a_claims_cells_are_no_pair_that_lacks_a_comparison():
     compared = claimed_scenario(replace(CLAIM, hardware=""))
     launches = rounds({WORSE: 0.03, BETTER: 0.01})
     results = Results(run([WORSE, BETTER], scenarios=[replace(compared, compare=[])]), launches)
-    texts = reading.sentences(next(summary.make_sections(results)), Where.PASTE, notes=True)
+    texts = reading.texts(next(summary.make_sections(results)), Where.PASTE)
     assert not any("Nothing is compared" in text for text in texts)
     assert any("A/A control" in text for text in texts)

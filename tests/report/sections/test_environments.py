@@ -8,7 +8,7 @@ from harness.model.launch import Limits
 from harness.report.sections import environments
 from harness.report.sections.environments import PACKAGES, SIDE_BY_SIDE
 from tests.factories import ENVIRONMENTS, cell, run
-from tests.report.sections.reading import all_tables, render
+from tests.report.sections.reading import render, tables
 
 
 def make_section(planned):
@@ -73,5 +73,5 @@ def test_what_differs_is_in_the_report_and_all_else_in_the_details(snapshot):
     sections = {name: make_section(planned) for name, planned in runs.items()}
     assert {name: render(section) for name, section in sections.items()} == snapshot
     # every line has an entry under every heading
-    for table in (table for section in sections.values() for table in all_tables(section)):
+    for table in (table for section in sections.values() for table in tables(section)):
         assert {len(line.entries) for line in table.lines} == {len(table.heads)}

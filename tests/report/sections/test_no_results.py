@@ -7,7 +7,7 @@ from harness.report.blocks import Where
 from harness.report.sections import no_results
 from harness.report.sections.no_results import OUTPUTS, REASONS
 from tests.factories import broken, cell, cells, launch, rounds, run, scenario
-from tests.report.sections.reading import all_tables, column, summaries, texts
+from tests.report.sections.reading import column, summaries, tables, texts
 from tests.report.sections.reading import render as render_section
 
 TIMES = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
@@ -51,7 +51,7 @@ def test_cells_beyond_the_names_are_counted():
     planned = run(members, scenarios=[scenario(axes={**scenario().axes, "call": names, "mode": names}, compare=[])])
     # no two cells of a diagonal are in one box
     times = {member: 0.01 for member in members if member.axes["call"] != member.axes["mode"]}
-    (table,) = all_tables(make_section(planned, rounds(times, count=1)))
+    (table,) = tables(make_section(planned, rounds(times, count=1)))
     (text,) = column(table, "cells")
     assert text.startswith("step, call=0, mode=0; step, call=1, mode=1; ")
     assert text.endswith("; and 3 more cells")
@@ -68,10 +68,10 @@ def test_of_many_ends_of_error_output_the_others_are_counted():
 def test_of_many_reasons_the_report_has_the_first_and_counts_the_others():
     section = make_many(REASONS + 2)
     for where in (Where.PASTE, Where.TERMINAL):
-        (table,) = all_tables(section, where)
+        (table,) = tables(section, where)
         assert column(table, "why") == [f"error {at}" for at in range(REASONS)]
         assert texts(section, where)[0].startswith("2 more reasons ")
-    (rest,) = all_tables(section, Where.DETAILS)
+    (rest,) = tables(section, Where.DETAILS)
     assert column(rest, "why") == [f"error {REASONS}", f"error {REASONS + 1}"]
-    assert sum(len(table.lines) for table in all_tables(section, Where.PAGE)) == REASONS + 2
-    assert len(all_tables(make_many(REASONS), Where.PAGE)) == 1
+    assert sum(len(table.lines) for table in tables(section, Where.PAGE)) == REASONS + 2
+    assert len(tables(make_many(REASONS), Where.PAGE)) == 1

@@ -58,11 +58,11 @@ def test_a_long_value_is_cut_in_its_table_and_whole_below():
     code = "def tf__f(x):\n" + "    return x\n" * 40
     section = make_section(*example((code, code, "short")))
     assert len(reading.rows(reading.tables(section)[0])[0][1]) == CHARACTERS
-    assert reading.code(section) == [("traces, tf1.14, tf2.0:", code)]
+    assert reading.code(section, Where.DETAILS) == [code]
     assert reading.code(section, Where.PASTE) == []
     assert "    return x\n    return x" in markdown.render_full([section])
     many_long = make_section(*many([f"{at}" * FULL_CHARACTERS * 2 for at in range(FULL + 5)]))
-    assert [len(text) for _, text in reading.code(many_long)] == [FULL_CHARACTERS] * FULL
+    assert [len(text) for text in reading.code(many_long, Where.DETAILS)] == [FULL_CHARACTERS] * FULL
     assert "5 more are in launches.jsonl." in markdown.render_full([many_long])
 
 

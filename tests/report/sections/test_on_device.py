@@ -9,7 +9,7 @@ from harness.report.blocks import Callout, Where
 from harness.report.formats import json_
 from harness.report.sections import on_device, scenarios, summary
 from tests.factories import RESOURCES, cell, rounds, run
-from tests.report.sections.reading import all_tables, column, make, render, sentences
+from tests.report.sections.reading import column, make, render, tables, texts
 
 OLD, NEW = (cell(environment, device=Device.GPU) for environment in ("tf1.14", "tf2.0"))
 TIMES = {OLD: 0.01, NEW: 0.03}
@@ -61,9 +61,9 @@ def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(snapshot)
     for old, new in ((0.071, 0.9), (0.9, 0.071), (0.071, 0.12), (0.6, 0.9), (0.5, 0.499)):
         results = Results(RUN, launches({OLD: seen(old), NEW: seen(new)}))
         (section,) = scenarios.make_sections(results)
-        table = all_tables(section)[0]
+        table = tables(section)[0]
         assert column(table, "verdict") == ["slower"]
-        assert (on_device.LEGEND in sentences(section, Where.PASTE, notes=True)) is (min(old, new) < 0.5)
+        assert (on_device.LEGEND in texts(section, Where.PASTE)) is (min(old, new) < 0.5)
         document = json_.build(results)
         (compared,) = document.comparisons
         assert [result.on_device.kernels for result in document.cells] == [old, new]

@@ -128,7 +128,7 @@ def test_percentages_stand_where_the_source_counts_in_them():
         "graph vs eager, tf2.0": "+145 % (+145 to +145)",
     }
     assert AS_THE_SOURCE not in reading.heads(table.shown(Where.PASTE))
-    (beside,) = [other for other in reading.all_tables(section) if other.caption.startswith(capitalize(AS_THE_SOURCE))]
+    (beside,) = [other for other in reading.tables(section) if other.caption.startswith(capitalize(AS_THE_SOURCE))]
     assert beside.where is Where.DETAILS
     assert dict(reading.rows(beside)) == percentages
 

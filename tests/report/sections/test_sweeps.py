@@ -45,7 +45,7 @@ def test_sentences_and_lines_of_a_sweep(snapshot):
     }
     assert {
         name: [
-            *reading.sentences(section, Where.PASTE),
+            *reading.texts(section, Where.PASTE),
             *(" | ".join(row) for table in reading.tables(section) for row in reading.rows(table)),
         ]
         for name, section in sections.items()
@@ -54,7 +54,7 @@ def test_sentences_and_lines_of_a_sweep(snapshot):
 
 def test_what_crosses_is_told_first_and_what_has_no_room_is_counted():
     section = make_section(environments=("tf1.14", "tf2.0", "tf2.1"), spread=0.001)
-    pasted, printed = (reading.sentences(section, where) for where in (Where.PASTE, Where.TERMINAL))
+    pasted, printed = (reading.texts(section, where) for where in (Where.PASTE, Where.TERMINAL))
     assert [text.startswith("From about 9,") for text in pasted[:4]] == [True, True, True, False]
     assert pasted[: sweeps.SENTENCES] == printed[: sweeps.SENTENCES]
     (rest,) = pasted[sweeps.SENTENCES :]
