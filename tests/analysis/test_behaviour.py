@@ -40,6 +40,22 @@ def entries(behaviour):
     ]
 
 
+def test_each_value_of_the_first_axis_is_an_experiment():
+    behaviour = find_behaviours({observer("tf2.0", name): {name: 1} for name in ("promotion", "indexing")})
+    assert [dict(entry.shared) for entry in behaviour] == [{"experiment": "promotion"}, {"experiment": "indexing"}]
+
+
+def test_other_axes_part_only_the_rows_that_depend_on_them():
+    observed = {observer("tf2.0", kind=kind): {"same": 1, "other": kind} for kind in ("plain", "numpy")}
+    (behaviour,) = find_behaviours(observed)
+    assert entries(behaviour) == [
+        ("same", {}, [1]),
+        ("other", {"kind": "plain"}, ["plain"]),
+        ("other", {"kind": "numpy"}, ["numpy"]),
+    ]
+    assert behaviour.axes == ["kind"]
+
+
 def test_a_cell_that_ran_and_did_not_see_it_is_told_apart_from_one_that_did_not_run():
     gone = [Unavailable(observer("tf2.1"), "why")]
     (behaviour,) = find_behaviours({observer("tf1.14"): {"a": 1}, observer("tf2.0"): {"b": 1}}, unavailable=gone)

@@ -19,6 +19,15 @@ def test_each_part_is_computed_once_and_a_run_without_launches_has_every_part():
     assert [table.scenario.name for table in results.tables] == ["step"]
 
 
+def test_a_scenario_that_times_no_step_has_tables_answers_and_a_control_of_its_phases():
+    launches = [replace(entry, samples=(), observations={"seen": 1}) for entry in quantified()]
+    results = Results(quantified_run("first call"), launches)
+    assert [table.quantity for table in results.all_tables] == ["first call"]
+    assert results.answers
+    assert results.control
+    assert results.found.control is None
+
+
 def test_a_phase_is_told_in_cpu_time_where_that_is_the_clock():
     launches = quantified(phases_cpu={"first call": 0.25})
     launches = [
