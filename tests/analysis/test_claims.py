@@ -205,18 +205,6 @@ def leaking(growth, count=5, calls=2000):
     ]
 
 
-def test_bytes_are_what_each_call_keeps():
-    for growth, outcome in [
-        (5000.0, ClaimOutcome.CONFIRMED),
-        (300.0, ClaimOutcome.SMALLER),
-        (90000.0, ClaimOutcome.LARGER),
-        (95.0, ClaimOutcome.NOT_SEEN),
-    ]:
-        (result,) = results(leaking(growth), [LEAK])
-        assert result.at.outcome is outcome, (growth, outcome)
-        assert result.at.estimate.value == pytest.approx(growth * 1.06, abs=0.5)
-
-
 def controlled(growths, repeats):
     """Rounds of a cell that keeps `growths` bytes a call, and of its control, which keeps `repeats`."""
     points = [100.0 * at for at in range(21)]

@@ -63,14 +63,6 @@ def test_a_curve_that_stays_on_one_side_or_nowhere_leaves_zero_crosses_nowhere()
     assert len(order.above) == 2
 
 
-def test_an_interval_that_reaches_the_sweeps_end_is_open_there():
-    order = find_order(SIZES, logs(-1.0, -0.8, -0.3, 0.02, spread=0.05))
-    (crossing,) = order.crossings
-    assert crossing.opens_high
-    assert not crossing.opens_low
-    assert crossing.interval.high == SIZES[-1]
-
-
 @given(st.floats(0.1, 1e3), st.floats(0.001, 10.0), st.floats(1.1, 100.0), st.floats(0.05, 0.95))
 def test_a_break_even_of_straight_costs_is_found_between_two_sizes(before, step_seconds, dearer, share):
     """One way costs `before` and then `each`, the other `dearer` times `each`: n = before / (dearer - 1) / each."""

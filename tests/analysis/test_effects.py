@@ -92,14 +92,6 @@ def test_effects_are_what_the_documentation_says(factorial):
             assert effect.parts.together in effect.parts.together_interval
 
 
-def test_verdicts_are_of_what_takes_longer_and_levels_are_divided_among_the_effects():
-    effects_ = effects(repeated(np.log([[1.0, 2.0], [1.0, 2.0]])), MODES, MARGIN)
-    assert [effect.verdict for effect in effects_] == [Verdict.SAME, Verdict.SLOWER, Verdict.SAME]
-    assert [effect.level for effect in effects_] == pytest.approx([1.0 - 0.05 / 3] * 3)
-    effects_ = effects(repeated(np.log([[2.0, 1.0], [2.0, 1.0]])), MODES, MARGIN)
-    assert [effect.verdict for effect in effects_] == [Verdict.SAME, Verdict.FASTER, Verdict.SAME]
-
-
 def test_two_rounds_have_intervals_and_no_verdict_and_one_has_no_interval():
     noise = np.random.default_rng(5).normal(0.0, 0.02, (2, 2, 2))
     for effect in effects(noise, MODES, MARGIN):

@@ -69,15 +69,6 @@ def test_the_document_s_classes_go_by_calls_in_the_whole_run():
     }
 
 
-def test_building_that_the_rule_files_as_training_is_told():
-    """`create_op` runs hundreds of times in the first call, and never again."""
-    classes = classify_functions(first(function("create_op", calls=348, own=0.1)), profile(function("step", own=0.4)))
-    (train,) = (class_ for class_ in classes if class_.kind is FunctionClass.TRAIN)
-    assert (train.functions, train.building, train.examples) == (2, 1, ["nn.create_op"])
-    assert train.building_own == pytest.approx(0.1)
-    assert train.share == pytest.approx(1.0)
-
-
 def test_data_handling_counts_with_all_that_it_calls():
     for share, patterns, functions in (
         (

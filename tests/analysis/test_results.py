@@ -2,10 +2,7 @@
 
 from dataclasses import replace
 
-import pytest
-
 from harness.analysis.results import Results
-from harness.model.launch import Clock
 from tests.factories import cells, rounds, run
 from tests.quantified import quantified, quantified_run
 
@@ -26,13 +23,3 @@ def test_a_scenario_that_times_no_step_has_tables_answers_and_a_control_of_its_p
     assert results.answers
     assert results.control
     assert results.found.control is None
-
-
-def test_a_phase_is_told_in_cpu_time_where_that_is_the_clock():
-    launches = quantified(phases_cpu={"first call": 0.25})
-    launches = [
-        replace(launch, samples=[replace(s, cpu_seconds=s.seconds) for s in launch.samples]) for launch in launches
-    ]
-    planned = quantified_run("first call", asked={"clock": Clock.CPU})
-    table = Results(planned, launches).all_tables[1]
-    assert [value.estimate.value for *_, value in table.times()] == pytest.approx([0.25, 0.25])

@@ -15,17 +15,6 @@ from tests.two_runs import CELLS, MARGIN, all_but, change, compared, first, seco
 ONE = CELLS[2]
 
 
-def test_runs_that_agree_are_the_same_in_every_cell():
-    changes_ = compared(first(), second())
-    assert [entry.cell for entry in changes_.cells] == CELLS
-    assert {item.change.verdict for item in changes_.cells} == {Verdict.SAME}
-    assert (changes_.shift.change.verdict, changes_.shift.cells, changes_.shift.unchanged) == (Verdict.SAME, 6, True)
-    assert changes_.deciding == [Verdict.SAME] * 6
-    # four cells are too few for a shift
-    few = compared(first(dict.fromkeys(CELLS[:4], 0.01)), second(dict.fromkeys(CELLS[:4], 0.01)))
-    assert (few.shift, [entry.without_shift for entry in few.cells]) == (None, [None] * 4)
-
-
 def test_one_cell_that_changed_is_told_with_and_without_the_shift():
     faster = change(compared(first(), second(all_but(ONE, 0.5))), ONE)
     assert faster.change.ratio.value == pytest.approx(0.5, rel=0.01)
