@@ -127,9 +127,7 @@ def test_an_environment_that_has_the_version_already_is_a_candidate_itself(monke
         assert [candidate.text for candidate in candidates] == ["tf2.0+numpy==1.17.0", "tf2.0+numpy==1.18.0", "tf2.0"]
 
 
-def test_without_an_index_what_was_listed_before_is_searched(monkeypatch, tmp_path, snapshot):
-    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path))
-
+def test_without_an_index_what_was_listed_before_is_searched(monkeypatch, snapshot):
     def refuse(_):
         raise CannotRunHereError("The package index does not answer.")
 

@@ -3,7 +3,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -12,11 +11,6 @@ from harness.catalog.scenarios import load_scenario
 from harness.catalog.scripts import Script
 from harness.model.errors import FileError, UsageError
 from tests.errors import catch, catch_text
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
 
 
 def script(text: str, name: str = "mine.py", **options: object) -> Script:

@@ -14,11 +14,6 @@ BASE = Environment("tf2.21", "2.21.0", "3.11", "2026-04-15T00:00:00Z", keras="3.
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
-
-
 def test_a_source_has_a_base_a_package_and_a_place():
     specs = {
         "tf2.21+keras@/here": ("tf2.21", "keras", "/here"),

@@ -5,8 +5,6 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-import pytest
-
 from harness.catalog import versions
 from harness.catalog.scenarios import load_scenario
 from harness.model.errors import FileError, UsageError
@@ -68,11 +66,6 @@ def change(files: dict[str, bytes], old: str, new: str) -> dict[str, bytes]:
     text = files["sums.py"].decode()
     assert old in text
     return {**files, "sums.py": text.replace(old, new.replace("'", '"')).encode()}
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path))
 
 
 def test_it_has_the_newer_header_with_an_axis_of_the_versions_and_compares_along_that_alone(snapshot):

@@ -171,9 +171,8 @@ MINE = replace(KEY, scenario="mine", axes=(("size", "small"),))
 
 
 @pytest.fixture
-def versions(tmp_path, monkeypatch):
+def versions(tmp_path):
     """Return a scenario in a repository, with the summaries of a run before and after its last commit."""
-    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
     path = tmp_path / "mine.py"
 
     summaries = []

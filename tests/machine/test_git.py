@@ -17,8 +17,7 @@ from tests.sources import SourceRepository
 
 
 @pytest.fixture
-def repository(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+def repository(tmp_path):
     repository = SourceRepository(tmp_path / "repository")
     repository.commit("CALLS = 1\n")
     return repository
@@ -152,7 +151,6 @@ def test_git_asks_nothing_and_answers_in_english(tmp_path, monkeypatch):
     ssh = tmp_path / "ssh"
     ssh.write_text(f'#!/bin/sh\necho "$LC_ALL $*" >{tmp_path}/words\necho "no such host" >&2\nexit 255\n')
     ssh.chmod(0o755)
-    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("GIT_SSH_COMMAND", f"{ssh} -i key")
     error = catch(CannotRunHereError, git.fetch_commit, "ssh://me:secret@example.org/x", "main", "Do this.")
     assert "ssh://example.org/x" in error.message
@@ -182,8 +180,7 @@ def serving(answer: Callable[[http.server.BaseHTTPRequestHandler], None]) -> Ite
         thread.join()
 
 
-def test_a_password_of_a_remote_repository_is_in_no_command_line_and_goes_to_no_other_server(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+def test_a_password_of_a_remote_repository_is_in_no_command_line_and_goes_to_no_other_server():
     credentials: list[str] = []
     words: list[str] = []
 

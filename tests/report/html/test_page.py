@@ -71,11 +71,6 @@ def page() -> Reader:
     return Reader(render())
 
 
-@pytest.fixture(scope="module")
-def handmade() -> Reader:
-    return Reader(render(contents=everything(cells())))
-
-
 def body(text: str) -> str:
     start, end = text.index("<body>"), text.index('<script type="application/json"')
     return re.sub(r"\n{2,}", "\n", text[start:end]) + "</body>\n"

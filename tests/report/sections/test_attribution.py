@@ -18,11 +18,6 @@ def make_section(times=TIMES, planned=None, **changes):
     return reading.make(attribution.make_sections, planned or run(times), launches)
 
 
-def find_table(section):
-    (table,) = reading.tables(section)
-    return table
-
-
 def run_calls(times, count):
     calls = [f"call{at}" for at in range(count)]
     return run(times, scenarios=[scenario(axes={**scenario().axes, "call": calls})])
@@ -74,6 +69,7 @@ def test_sentences_tables_and_notes(snapshot):
 def test_interactions_beyond_the_margin_are_shown_first():
     times = dict.fromkeys(cells(calls=[f"call{at}" for at in range(20)], modes=["graph"]), 0.01)
     times[cell("tf2.0", call="call19")] = 0.02
-    rows = reading.rows(find_table(make_section(times, run_calls(times, 20))))
+    (table,) = reading.tables(make_section(times, run_calls(times, 20)))
+    rows = reading.rows(table)
     slower = [row[0] for row in rows if "×" in row[0] and row[2] == "slower"]
     assert slower == ["tf2.0 × call19: additional factor"] == [rows[-1][0]]

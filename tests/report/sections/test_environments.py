@@ -8,12 +8,7 @@ from harness.model.launch import Limits
 from harness.report.sections import environments
 from harness.report.sections.environments import PACKAGES, SIDE_BY_SIDE
 from tests.factories import ENVIRONMENTS, cell, run
-from tests.report.sections.reading import render, tables
-
-
-def make_section(planned):
-    (section,) = environments.make_sections(Results(planned, []))
-    return section
+from tests.report.sections.reading import make, render, tables
 
 
 def run_with(*packages, tensorflow=None):
@@ -70,7 +65,7 @@ def test_what_differs_is_in_the_report_and_all_else_in_the_details(snapshot):
         "CUDA on a CPU": run(environments=with_cuda),
     }
     assert not list(environments.make_sections(Results(run([], images={}, pins={}), [])))
-    sections = {name: make_section(planned) for name, planned in runs.items()}
+    sections = {name: make(environments.make_sections, planned, []) for name, planned in runs.items()}
     assert {name: render(section) for name, section in sections.items()} == snapshot
     # every line has an entry under every heading
     for table in (table for section in sections.values() for table in tables(section)):

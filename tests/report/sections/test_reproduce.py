@@ -4,22 +4,17 @@ import shlex
 
 from harness.analysis.results import Results
 from harness.model.launch import Status
-from harness.report.blocks import Code
 from harness.report.sections import reproduce
 from tests.factories import broken, cell, cells, rounds, run
-from tests.report.sections.reading import everything
+from tests.report.sections.reading import code
 
 SECONDS = dict(zip(cells(calls=("fit", "train_on_batch")), [10, 20, 11, 27, 8, 15, 8, 9], strict=True))
 RESULTS = Results(run(SECONDS), rounds(SECONDS))
 
 
-def make_section(results):
-    (section,) = reproduce.make_sections(results)
-    return section
-
-
 def list_commands(results):
-    return [block.text for block in everything(make_section(results)) if isinstance(block, Code)]
+    (section,) = reproduce.make_sections(results)
+    return code(section)
 
 
 def test_the_command_is_that_of_the_run_with_the_seed():

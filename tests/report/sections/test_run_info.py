@@ -31,13 +31,9 @@ def make_section(planned, launches=()):
     return section
 
 
-def find_items(planned, launches=()):
-    (block,) = [block for block in everything(make_section(planned, launches)) if isinstance(block, Items)]
-    return block.items
-
-
 def list_items(planned, launches=()):
-    return {strong(item)[0]: text(item) for item in find_items(planned, launches)}
+    (block,) = [block for block in everything(make_section(planned, launches)) if isinstance(block, Items)]
+    return {strong(item)[0]: text(item) for item in block.items}
 
 
 def test_scenarios_and_how_many_of_their_cells_have_a_result(snapshot):
@@ -112,16 +108,13 @@ def test_items_about_gpus_and_sampling(snapshot):
     assert {"GPUs used:", "GPU code:", "GPU clocks:"}.isdisjoint(list_items(run([cell()]), clocks))
 
 
-def run_own(script):
-    return run(scenarios=[scenario(path=Path("/home/me/step.py"))], scripts={"step": script})
-
-
 def test_a_long_scenario_is_in_the_details():
     for length, where, other in (
         (SCRIPT_CHARACTERS, Where.PASTE, Where.DETAILS),
         (SCRIPT_CHARACTERS + 1, Where.DETAILS, Where.PASTE),
     ):
-        (folded,) = [block for block in make_section(run_own("x" * length)).blocks if "step.py" in str(block)]
+        planned = run(scenarios=[scenario(path=Path("/home/me/step.py"))], scripts={"step": "x" * length})
+        (folded,) = [block for block in make_section(planned).blocks if "step.py" in str(block)]
         assert where | Where.PAGE in folded.where, length
         assert other not in folded.where, length
 
