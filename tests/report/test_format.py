@@ -1,6 +1,5 @@
 """Numbers to text."""
 
-from harness.analysis.distribution import Spread
 from harness.analysis.statistics import Difference, Estimate, Interval, percent
 from harness.model.launch import Clock
 from harness.report import format
@@ -92,12 +91,6 @@ def test_a_difference_of_less_than_a_hundredth_is_none():
     )
 
 
-def test_a_spread_over_launches():
-    assert format.spread(Spread(0.84, 0.79, 0.93, 5)) == "0.840 (0.790 to 0.930)"
-    assert format.spread(Spread(0.084, 0.079, 0.093, 5), 1e3) == "84.0 (79.0 to 93.0)"
-    assert format.spread(Spread(0.84, 0.84, 0.84, 1)) == "0.840"
-
-
 def test_a_share_has_no_needless_digits_and_a_level_is_never_rounded_to_all():
     shares = {0.03: "3 %", 0.0131: "1.31 %", 0.125: "12.5 %", 1.5: "150 %", 10.0: "1,000 %"}
     assert {part: format.share(part) for part in shares} == shares
@@ -118,8 +111,3 @@ def test_lengths_of_time():
     }
     assert {length: format.duration(length) for length in texts} == texts
     assert [format.seconds(values) for values in ([1.1, 0.4], [0.5, 0.5], [])] == ["0.4 to 1.1", "0.5", ""]
-
-
-def test_fewer_rounds_are_told():
-    assert format.format_fewer_rounds(estimate(1.0), 6) == "n=5"
-    assert format.format_fewer_rounds(estimate(1.0), 5) == ""
