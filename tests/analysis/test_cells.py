@@ -2,13 +2,11 @@
 
 from dataclasses import replace
 
-import pytest
-
 from harness.analysis.cells import CUT_OFF, STDERR_CHARACTERS, cell_name, get_tail
 from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.model.run import Stop, StopReason, Unavailable
-from tests.factories import RESOURCES, broken, cell, launch, run
+from tests.factories import broken, cell, launch, run
 from tests.report.formats.examples import example
 
 
@@ -26,17 +24,6 @@ def test_every_cell_of_the_run_is_there_once_and_has_a_number_or_a_cause():
     measured = [(entry.round, entry.attempt) for entry in first.launches if entry.role == "measure"]
     assert measured == [(1, 0), (2, 0), (3, 1), (4, 0), (5, 0)]
     assert sum(item.role == "control" for item in first.launches) == 5
-
-
-def test_a_time_is_told_without_what_others_took_of_it():
-    disturbed = {**RESOURCES, "steady_cpu_seconds": 0.8}
-    undisturbed, beside = (
-        Results(run([cell()]), [launch(cell(), seconds, resources=resources)]).cells[0]
-        for seconds, resources in ((0.01, RESOURCES), (0.0125, disturbed))
-    )
-    assert [entry.taken for entry in (*undisturbed.launches, *beside.launches)] == [0.0, pytest.approx(0.2)]
-    assert beside.launches[0].seconds == pytest.approx(undisturbed.launches[0].seconds)
-    assert beside.estimate.value == pytest.approx(undisturbed.estimate.value)
 
 
 def find_missing(run, launches):

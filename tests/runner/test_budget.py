@@ -188,13 +188,6 @@ def test_an_interrupted_run_goes_on_where_it_was():
         assert sum(launch.status is Status.OK for launch in after) <= 3 * 3 * 2 + 1
 
 
-def test_no_round_begins_that_the_budget_does_not_hold():
-    # a round takes 4 s
-    for budget, rounds in {9.0: 2, 11.9: 2, 13.0: 3}.items():
-        launches = walked(Shelf(), plan(budget, groups=1), Backstage(cost=lambda _: 2.0))
-        assert max(launch.round for launch in launches) == rounds
-
-
 def test_a_cell_that_fails_ends_and_the_other_groups_go_on():
     def answer(_: int, job: Job) -> Outcome:
         return Outcome(Status.FAILED if job.cell.axes == {"mode": "0"} else Status.OK, samples=[Sample(1.0, 1)])

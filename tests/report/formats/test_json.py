@@ -90,29 +90,23 @@ def test_comparisons_and_answers_are_of_cells_that_are_told(report):
 
 
 def test_turns_sweeps_observations_quantities_and_claims_are_told(report):
-    assert report["turns"] is None
     members = cells()
-    document = read(run(members, controlled=True), in_turns(dict.fromkeys(members, 0.01), alone={members[2]: 1.2}))
-    turns = document["turns"]
-    assert (turns["turns"], turns["alive"], turns["blocks"]) == ([20], 5, 1)
-    assert [turn["is_found"] for turn in turns["alone"]].count(True) > 0
-    assert all(entry["compared"]["alone"] for entry in document["comparisons"])
-    (sweep,) = read(*swept_run(seconds(CROSSING), count=1))["sweeps"]
-    assert (sweep["scenario"], sweep["axis"], sweep["unit"]) == ("sigmoid", "size", "values")
-    (race,) = sweep["races"]
-    assert (race["sizes"], race["rounds"], len(race["lead"]["crossings"])) == ([float(size) for size in SIZES], 1, 1)
-    document = read(*observing.example())
-    checks = Counter(check["standing"] for entry in document["statements"] for check in entry["checks"])
-    assert checks["differs"] == 1
-    assert document["cells"][0]["observations"] == {"traces": [[1, 2]], "kind": ["graph"]}
-    document = read(quantified_run("first call", "memory growth"), quantified())
-    assert {(entry["of"], entry["compared"]["verdict"]) for entry in document["comparisons"]} == {
-        ("first call", "slower"),
-        ("memory growth", "more"),
-    }
-    values = {(entry["of"], entry["name"].split()[1]): entry["estimate"]["value"] for entry in document["quantities"]}
-    assert values["first call", "tf2.0"] == pytest.approx(1.2, rel=0.02)
     claimed = run([WORSE, BETTER], scenarios=[claimed_scenario()])
-    (claim,) = read(claimed, rounds({WORSE: 0.03, BETTER: 0.01}))["claims"]
+    documents = {
+        "turns": read(run(members, controlled=True), in_turns(dict.fromkeys(members, 0.01), alone={members[2]: 1.2})),
+        "sweeps": read(*swept_run(seconds(CROSSING), count=1)),
+        "statements": read(*observing.example()),
+        "quantities": read(quantified_run("first call", "memory growth"), quantified()),
+        "claims": read(claimed, rounds({WORSE: 0.03, BETTER: 0.01})),
+    }
+    assert not any(report[name] for name in documents)
+    turns, (sweep,), statements, quantities, (claim,) = (documents[name][name] for name in documents)
+    assert [turn["is_found"] for turn in turns["alone"]].count(True) > 0
+    assert all(entry["compared"]["alone"] for entry in documents["turns"]["comparisons"])
+    assert [race["sizes"] for race in sweep["races"]] == [[float(size) for size in SIZES]]
+    assert Counter(check["standing"] for entry in statements for check in entry["checks"])["differs"] == 1
+    assert documents["statements"]["cells"][0]["observations"] == {"traces": [[1, 2]], "kind": ["graph"]}
+    values = {(entry["of"], entry["name"].split()[1]): entry["estimate"]["value"] for entry in quantities}
+    assert values["first call", "tf2.0"] == pytest.approx(1.2, rel=0.02)
     assert claim["text"].startswith("T#33487 reports: ")
     assert (claim["issue"], claim["result"]["at"]["outcome"]) == ("T#33487", "confirmed")
