@@ -43,23 +43,15 @@ def with_card(**changes):
     return {**HOST, "gpus": [{**CARD, **changes}]}
 
 
-def test_another_gpu_or_one_that_is_set_otherwise_is_another_machine():
-    for name, first, second in (
-        ("name", "NVIDIA H100", "NVIDIA T4"),
-        ("power_limit_watts", 700.0, 350.0),
-        ("compute_mode", "default", "exclusive process"),
-        ("pcie_width", 16, 8),
-        ("mig", [], ["1g.10gb"]),
-    ):
-        one, other = (run(asked=GPU, host=with_card(**{name: value})) for value in (first, second))
-        difference = RunDifference(Aspect.MACHINE, "", f"GPU 0 {name}", first, second)
-        assert compare_machines(one, other) == [difference]
-        assert list_differences(one, other) == [("machine", "", f"GPU 0 {name}", first, second)]
-    # on the CPU it is none
+def test_another_gpu_is_another_machine_unless_it_is_not_used():
     t4 = with_card(name="NVIDIA T4")
-    assert compare_machines(run(asked=GPU, host=with_card()), run(host=t4)) == []
+    one, other = run(asked=GPU, host=with_card()), run(asked=GPU, host=t4)
+    name, *values = "GPU 0 name", CARD["name"], "NVIDIA T4"
+    assert compare_machines(one, other) == [RunDifference(Aspect.MACHINE, "", name, *values)]
+    assert list_differences(one, other) == [("machine", "", name, *values)]
+    # on the CPU it is none
+    assert compare_machines(one, run(host=t4)) == []
     # nor is another place of it, and an older run tells less
-    one = run(asked=GPU, host=with_card())
     moved = run(asked=GPU, host=with_card(index=1, pci="0000:41:00.0", power_limit_watts=350.0))
     assert compare_machines(one, moved) == []
     unknown = run(asked=GPU, host={**HOST, "gpus": "not known: no driver"})

@@ -24,7 +24,5 @@ def test_a_machine_differs_by_its_facts():
     assert facts["memory_bytes"] > 2**20
     assert find_differing(facts, facts) == []
     assert find_differing(facts, {**facts, "cores": 999, "python": "4"}) == [("cores", facts["cores"], 999)]
-    card = {"index": 0, "name": "NVIDIA A100", "power_limit_watts": 400.0, "pci": "0000:01:00.0"}
-    other = {**card, "power_limit_watts": 250.0}
-    differences = find_differing({**facts, "gpus": [card]}, {**facts, "gpus": [other]})
-    assert differences == [("GPU 0 power_limit_watts", 400.0, 250.0)]
+    cards = [{"gpus": [{"index": 0, "power_limit_watts": watts}]} for watts in (400.0, 250.0)]
+    assert find_differing(*(facts | card for card in cards)) == [("GPU 0 power_limit_watts", 400.0, 250.0)]
