@@ -1,12 +1,9 @@
 """What holds for every format."""
 
-from pathlib import Path
-
 import pytest
 
 from harness.analysis.results import Results
 from harness.model.errors import NothingSelectedError
-from harness.report import formats
 from harness.report.formats import list_formats, render
 from tests import observing
 from tests.report.formats.examples import example, nothing, one_launch
@@ -36,8 +33,3 @@ def test_a_run_without_a_number_is_told_or_refused(format):
         # a run that only observes is not called broken
         observed = render(format, Results(*observing.example()))
         assert not any(word in observed for word in ("failed", "interrupted", "<error"))
-
-
-def test_a_format_is_called_as_its_module_is():
-    modules = (path.stem.strip("_").replace("_", "-") for path in Path(formats.__file__).parent.glob("*.py"))
-    assert list_formats() == sorted(module for module in modules if module != "init")
