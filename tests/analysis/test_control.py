@@ -93,9 +93,7 @@ def test_whether_all_of_it_lies_beyond_the_margin():
 
 def group_of(logs, others):
     """A group's launches and scatter: a control cell with these differences by round, and cells of these logs."""
-    launches = [
-        value for number, log in enumerate(logs, 1) for value in (launch(ONE, 0.01, number), second(log, number))
-    ]
+    launches = controls(logs, member=ONE)
     launches += [launch(OTHER, 0.01 * math.exp(log), number) for number, log in enumerate(others, 1)]
     numbers = {cell: [entry for entry in launches if entry.cell == cell] for cell in (ONE, OTHER)}
     every = [number for cell in numbers for number in numbers[cell]]
@@ -103,10 +101,6 @@ def group_of(logs, others):
         [entry.cell for entry in every], [entry.round for entry in every], [math.log(entry.mean) for entry in every], {}
     )
     return launches, separate_control(scatter, numbers)
-
-
-def second(log, number):
-    return launch(ONE, 0.01 * math.exp(log), number, role=Role.CONTROL)
 
 
 def test_the_groups_other_cells_lend_it_what_they_scatter_by():

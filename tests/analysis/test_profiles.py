@@ -19,10 +19,6 @@ from harness.model.profile import Function
 from tests.profiles import first, function, profile
 
 
-def name_of(file, called):
-    return name(Function(file, 1, called, 1, 1, 0.0, 0.0))
-
-
 def test_a_function_goes_by_module_and_name_whatever_the_release_calls_its_packages():
     for file, called, expected in [
         ("/site/tensorflow_core/python/keras/engine/training.py", "train_on_batch", "training.train_on_batch"),
@@ -38,7 +34,7 @@ def test_a_function_goes_by_module_and_name_whatever_the_release_calls_its_packa
         ("/tmp/tmpa1b2c3d4.py", "tf__train_step", "autograph.tf__train_step"),
         ("<string>", "<module>", "string.<module>"),
     ]:
-        assert name_of(file, called) == expected
+        assert name(Function(file, 1, called, 1, 1, 0.0, 0.0)) == expected
 
 
 def test_shares_are_of_the_time_in_all_functions():

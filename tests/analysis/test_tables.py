@@ -8,7 +8,6 @@ from harness.analysis.cell_index import lookup
 from harness.analysis.results import Results
 from harness.analysis.tables import tables
 from harness.analysis.verdicts import Verdict
-from harness.model.environment import Device
 from harness.model.launch import Status
 from tests.factories import broken, cell, cells, launch, rounds, run
 from tests.quantified import NEW, quantified, quantified_run
@@ -47,14 +46,10 @@ def test_only_rows_and_cells_that_have_a_number_have_one():
     assert (table(run(), []).rows, table(run(), []).rounds) == ([], 0)
 
 
-def test_an_axis_with_a_default_is_shown_only_where_a_cell_differs_and_devices_are_rows_of_their_own():
+def test_an_axis_with_a_default_is_shown_only_where_a_cell_differs():
     assert list(table(run(), rounds(TIMES)).row_axes) == ["call"]
     double = [cell(dtype="float64"), cell()]
     assert list(table(run(double), [launch(c) for c in double]).row_axes) == ["call", "dtype"]
-    members = [cell(), cell(device=Device.GPU)]
-    shown_table = table(run(members), [launch(member) for member in members])
-    assert shown_table.several_devices
-    assert [row.device for row in shown_table.rows] == [Device.CPU, Device.GPU]
 
 
 def test_a_table_of_another_quantity_has_its_values_and_ratios():

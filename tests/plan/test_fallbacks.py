@@ -132,7 +132,7 @@ def test_it_is_said_what_stands_in_for_what_and_why(snapshot):
         "a release of the suite": taken("seed", host(RTX3090)),
         "no older release": taken("seed", host(H100)),
         "an interpreter": in_python("3.11"),
-        "no GPU code": [without_gpu_code()],
+        "no GPU code": find({"gone": ["a"]}, bare("gone", "2.0.0", ""), OLDER),
     }
     assert {case: describe_fallbacks(entries) for case, entries in fallbacks.items()} == snapshot
 
@@ -241,8 +241,3 @@ def test_many_environments_are_replaced_in_the_order_of_their_releases():
     assert {entry.role: entry.environment for entry in fallbacks} == {
         f"old{number}": f"b{number + 8}" for number in range(8)
     }
-
-
-def without_gpu_code() -> StandIn:
-    (fallback,) = find({"gone": ["a"]}, bare("gone", "2.0.0", ""), OLDER)
-    return fallback

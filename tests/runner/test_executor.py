@@ -12,7 +12,6 @@ from harness.model.environment import Requirement
 from harness.model.launch import LONG, Job, Launch, Outcome, Role, Sample, Sampling, Status
 from harness.model.run import Plan
 from harness.store.codec import dump
-from harness.store.folder import RunFolder
 from tests import runs
 from tests.runner.stage import Answered, Backstage, Shelf, Silent, interrupted_at, last_attempt, staged, walk
 
@@ -22,14 +21,10 @@ def plan(rounds: int = 2, groups: int = 1) -> Plan:
     return replace(runs.plan(rounds, groups), sampling=Sampling())
 
 
-def stored(folder: RunFolder) -> list[bytes]:
-    return [dump(launch) for launch in folder.read_launches()]
-
-
 def test_every_round_launches_every_cell_once_and_stores_each(folder):
     launches = walk(folder, Backstage(), plan(rounds=3, groups=2))
     assert len(launches) == 4 * 4
-    assert stored(folder) == [dump(launch) for launch in launches]
+    assert [dump(launch) for launch in folder.read_launches()] == [dump(launch) for launch in launches]
     for number in range(4):
         cells = [launch.cell for launch in launches if launch.round == number]
         assert len(cells) == len(set(cells)) == 4

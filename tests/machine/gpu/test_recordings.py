@@ -21,17 +21,13 @@ RECORDINGS = sorted((Path(__file__).parent / "recordings").glob("*.jsonl"))
 for_each_recording = pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
 
 
-def replay(path: Path) -> Replay:
-    return Replay(path.read_text().splitlines())
-
-
 def test_there_are_recordings():
     assert RECORDINGS
 
 
 @for_each_recording
 def test_the_cards_are_read_and_checked(path):
-    library = replay(path)
+    library = Replay(path.read_text().splitlines())
     machine = host.read(library)
     names = json.loads(path.read_text().splitlines()[0])["cards"].split(", ")
     assert [card.name for card in machine.cards] == names

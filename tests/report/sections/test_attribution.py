@@ -23,13 +23,6 @@ def run_calls(times, count):
     return run(times, scenarios=[scenario(axes={**scenario().axes, "call": calls})])
 
 
-def make_many(count):
-    """Return the section of so many calls, of which each takes longer than the one before."""
-    names = [f"call{at}" for at in range(count)]
-    times = {member: 0.01 * 1.1 ** int(member.axes["call"][4:]) for member in cells(calls=names)}
-    return make_section(times, run_calls(times, count))
-
-
 def test_sentences_tables_and_notes(snapshot):
     one_change, crossed = (
         dict(zip(cells(), times, strict=True)) for times in ((0.01, 0.02) * 2, (0.01, 0.02, 0.02, 0.01))
@@ -37,6 +30,7 @@ def test_sentences_tables_and_notes(snapshot):
     left_out = dict.fromkeys(cells(calls=("fit", "train_on_batch")), 0.01)
     del left_out[cell(call="fit", mode="eager")]
     one_left_out = {member: at for member, at in left_out.items() if member.axes != cell().axes}
+    ten = {member: 0.01 * 1.1**at for at in range(10) for member in cells(calls=[f"call{at}"])}
     tiny = dict(zip(cells(), (0.01, 0.01, 1e-7, 1e-7), strict=True))
     two_calls = dict.fromkeys(cells(["tf1.14"], calls=("fit", "train_on_batch")), 0.01)
     newer = [ENVIRONMENTS[0], replace(ENVIRONMENTS[1], python="3.11")]
@@ -48,7 +42,7 @@ def test_sentences_tables_and_notes(snapshot):
         "one change": make_section(one_change),
         "changes that cancel on average": make_section(crossed),
         "a tiny ratio": make_section(tiny),
-        "ten calls": make_many(10),
+        "ten calls": make_section(ten, run_calls(ten, 10)),
         "checked work": make_section(dict.fromkeys(cells(), 0.01), fingerprint={"parameters": 1}),
         "two rounds": make_section(count=2),
         "one round": make_section(count=1),

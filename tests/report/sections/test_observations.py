@@ -25,12 +25,6 @@ def launch_twice(values_by_cell):
     ]
 
 
-def make_timed_and_observed():
-    planned, launches = example()
-    both = run([*planned.plan.cells, *cells()], scenarios=[OBSERVER, scenario()])
-    return both, [*launches, *map(launch, cells())]
-
-
 def make_varying():
     planned, launches = example()
     for number, traces in enumerate(([1, 9], [1, 2]), 1):
@@ -41,10 +35,12 @@ def make_varying():
 def test_observations(snapshot):
     other = {Cell("other", member.environment, member.device, member.axes): values for member, values in LOOPS.items()}
     scenarios = [scenario(), scenario("other", title="Another")]
+    planned, launches = example()
+    both = run([*planned.plan.cells, *cells()], scenarios=[OBSERVER, scenario()])
     runs = {
         # nothing is timed, so it is shown everywhere
         "three environments": example(),
-        "beside a scenario that is timed": make_timed_and_observed(),
+        "beside a scenario that is timed": (both, [*launches, *map(launch, cells())]),
         "launches that disagree": make_varying(),
         "many environments": many(["a"] * 5 + ["b"] * 4),
         "beside times": (run(LOOPS), launch_twice(LOOPS)),

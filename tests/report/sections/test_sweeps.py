@@ -17,16 +17,13 @@ def make_section(ratios=CROSSING, environments=("tf1.14",), **changes):
     return reading.make(sweeps.make_sections, *swept_run(seconds(ratios, environments), **changes))
 
 
-def make_biased():
-    times = seconds(CROSSING)
-    planned, _ = swept_run(times, controlled=True)
-    first = {group.control: 2.0 * times[group.control] for group in planned.plan.groups}
-    return reading.make(sweeps.make_sections, planned, rounds(times, 5, 0.001, controls=first))
-
-
 def test_sentences_and_lines_of_a_sweep(snapshot):
     different, launches = swept_run(seconds(CROSSING))
     launches = [replace(launch, fingerprint={"sum": len(launch.cell.axes["variant"])}) for launch in launches]
+    times = seconds(CROSSING)
+    controlled, _ = swept_run(times, controlled=True)
+    first = {group.control: 2.0 * times[group.control] for group in controlled.plan.groups}
+    biased = rounds(times, 5, 0.001, controls=first)
     beyond, near_the_end = ((0.05, 0.2, 0.5, 1.02), (3.0, 2.0, 1.5, 1.005))
     sections = {
         "a crossing": make_section(spread=0.001),
@@ -41,7 +38,7 @@ def test_sentences_and_lines_of_a_sweep(snapshot):
         "unclear": make_section(dict.fromkeys(SIZES, 1.0), spread=0.1),
         "unclear at some sizes": make_section(dict(zip(SIZES, near_the_end, strict=True))),
         "different work": reading.make(sweeps.make_sections, different, launches),
-        "a control beyond the margin": make_biased(),
+        "a control beyond the margin": reading.make(sweeps.make_sections, controlled, biased),
     }
     assert {
         name: [
