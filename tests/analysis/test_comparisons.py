@@ -175,21 +175,14 @@ def test_a_comparison_is_lent_by_what_its_whole_group_scatters_by():
 
 
 @settings(max_examples=30)
-@given(st.lists(several, min_size=1, max_size=6))
-def test_the_width_that_stops_a_group_is_the_one_that_is_shown(members):
-    one = family(*members)
+@given(st.lists(several, min_size=1, max_size=6), st.booleans())
+def test_the_width_that_stops_a_group_is_the_one_that_is_shown_and_different_work_has_none(members, is_first_different):
+    one = family(*members, fingerprints=differing("0") if is_first_different else None)
     index = one.found
     for compared, width in zip(compare(one.pairs, index, 0.03), half_widths_of(one.pairs, index), strict=True):
-        assert (compared is None) == (width is None)
-        if compared:
+        assert (compared is None or compared.verdict is Verdict.DIFFERENT_WORK) == (width is None)
+        if width is not None:
             assert width == (pytest.approx(half(compared)) if compared.ratio.interval else math.inf)
-
-
-def test_different_work_has_no_width_and_one_round_an_infinite_one():
-    one = family(FAR, [0.5], FAR, fingerprints=differing("0"))
-    different, few, judged = half_widths_of(one.pairs, one.found)
-    assert (different, few) == (None, math.inf)
-    assert judged == pytest.approx(half(family(FAR).compared()[0]))
 
 
 def grown(new, old=0.0, **changes):
