@@ -1,6 +1,9 @@
+import math
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.analysis.statistics import Estimate, Interval
 from harness.report.charts import layout
 
 
@@ -22,3 +25,13 @@ def test_a_legend_has_as_many_columns_as_have_room():
     assert layout.make_legend(["a"]) is None
     names = ["graph", "eager", "a function"]
     assert [layout.make_legend(names, width)["columns"] for width in (1000, 180, 10)] == [3, 2, 1]
+
+
+def test_intervals_that_leave_the_picture_are_counted():
+    def note(*halves):
+        intervals = [None if half is None else Interval(math.exp(-half), math.exp(half)) for half in halves]
+        return layout.note_cut([Estimate(1.0, 5, interval) for interval in intervals], Interval(0.5, 2.0))
+
+    assert note(None, 0.1) == ""
+    assert note(None, 0.1, 1.0) == "1 interval extends beyond the chart."
+    assert note(0.1, 1.0, 3.0) == "2 intervals extend beyond the chart."
