@@ -3,11 +3,7 @@
 import dataclasses
 import io
 import json
-import os
 import secrets
-import subprocess
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -16,7 +12,6 @@ from harness.backends.compiled_code import name_cache
 from harness.backends.docker import gpus as code
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.gpus import KIND, GpuAccess
-from harness.backends.docker.images import Images
 from harness.catalog.project import Project
 from harness.catalog.scenarios import read_kit_files
 from harness.model.backend import GpuWay
@@ -54,17 +49,9 @@ def scenario(bench, mode):
 
 @pytest.fixture
 def gpus(no_gpus):
-    """Two GPUs, 0 and 1: each has a device node and sets a variable."""
-    entries = [
-        {
-            "name": name,
-            "containerEdits": {
-                "deviceNodes": [{"path": f"/dev/nvidia{name}", "hostPath": "/dev/null"}],
-                "env": [f"GPU_{name}=given"],
-            },
-        }
-        for name in ("0", "1")
-    ]
+    """A GPU that is a device node."""
+    node = {"path": "/dev/nvidia0", "hostPath": "/dev/null"}
+    entries = [{"name": "0", "containerEdits": {"deviceNodes": [node]}}]
     path = no_gpus / f"harness-test-{secrets.token_hex(4)}.json"
     is_made = not no_gpus.exists()
     try:
@@ -72,15 +59,15 @@ def gpus(no_gpus):
         path.write_text(json.dumps({"cdiVersion": "0.5.0", "kind": KIND, "devices": entries}))
     except OSError as error:
         lacking(f"{no_gpus} cannot be written, where the engine reads CDI specifications: {error.strerror}")
-    yield ["0", "1"]
+    yield
     path.unlink()
     if is_made:
         no_gpus.rmdir()
 
 
-def build(engine, base: str, name: str, labels: Mapping[str, str] | None = None) -> None:
+def build(engine, base: str, name: str) -> None:
     text = io.BytesIO(GPU_IMAGE.format(base=base, folder=code.CODE_FOLDER).encode())
-    for line in engine.api.build(fileobj=text, tag=f"harness/{name}:gpu", labels=labels, rm=True, decode=True):
+    for line in engine.api.build(fileobj=text, tag=f"harness/{name}:gpu", rm=True, decode=True):
         assert "error" not in line, line
 
 
@@ -128,30 +115,6 @@ def backend(engine):
 def on_gpus(source: str, *names: str, **limits: float) -> Job:
     launch = job(f"{source}\nsay('end', status='ok')")
     return dataclasses.replace(launch, limits=dataclasses.replace(launch.limits, gpus=names, **limits))
-
-
-SEES = (
-    "import glob\n"
-    "lines = open('/proc/self/status').read().splitlines()\n"
-    "status = dict(line.split(':\\t', 1) for line in lines if ':\\t' in line)\n"
-    "say('observation', name='nodes', value=sorted(glob.glob('/dev/nvidia*')))\n"
-    "say('observation', name='variables', value=sorted(name for name in os.environ if name.startswith('GPU_')))\n"
-    "say('observation', name='rights', value=[os.getuid(), int(status['CapEff'], 16), status['NoNewPrivs']])\n"
-)
-
-
-def test_a_launch_has_the_gpus_that_it_was_given_and_no_more_rights(backend, gpus, image, built):
-    for names in ("0",), ("0", "1"):
-        backend.check_gpus(names)
-        outcome = backend.launch(image, on_gpus(SEES, *names))
-        assert outcome.status is Status.OK, (outcome.error, outcome.stderr)
-        assert outcome.observations["nodes"] == [f"/dev/nvidia{name}" for name in names]
-        assert outcome.observations["variables"] == [f"GPU_{name}" for name in names]
-        assert outcome.observations["rights"] == [1000, 0, "1"]
-    # one on the CPU has none
-    assert backend.launch(built[1], on_gpus(SEES)).observations["nodes"] == []
-    with pytest.raises(CannotRunHereError, match=r"GPU 7\b"):
-        backend.check_gpus(["0", "7"])
 
 
 def test_what_the_engine_refuses_at_the_start_says_what_to_do(backend, no_gpus, image):
@@ -259,51 +222,3 @@ def test_a_run_on_the_cpu_in_place_of_the_gpu_is_caught(backend, gpus, tensorflo
     # where the scenario wakes the device, nothing is measured in vain
     assert bool(outcome.samples) is (before == "pass")
     assert outcome.resources["ptx_cache_bytes"] == 0
-
-
-@pytest.fixture
-def elsewhere(engine, tensorflow, gpu_project):
-    """A project whose environment is TensorFlow 2.0 "for the GPU", with an image that is right by its labels."""
-    root, requirement = gpu_project
-    name = requirement.environment.name
-    labels = Images(engine, root).labels(requirement)
-    build(engine, f"harness/{tensorflow.environment.name}:gpu", name, labels)
-    yield root
-    remove(engine, name)
-
-
-def harness(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "harness", *arguments],
-        cwd=root,
-        env={**os.environ, "HARNESS_PROJECT": str(root), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-@pytest.mark.tensorflow
-def test_a_run_that_would_be_on_the_cpu_has_no_number_and_says_why(gpus, elsewhere):
-    axes = ["model=small", "data=small", "call=train_on_batch", "api=tf.keras", "inputs=numpy", "mode=eager"]
-    cell = ["-s", "keras_step", *(word for axis in axes for word in ("-a", axis))]
-    process = harness(elsewhere, "matrix", *cell, "-e", "*", "--gpus", "0,1")
-    assert process.returncode == 1, process.stderr
-    assert "with GPU 0, 1" in process.stderr
-    # their nodes are there, and no driver
-    assert "libcuda.so.1" in process.stderr
-    (folder,) = (elsewhere / "results").iterdir()
-    (pilot,) = [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]
-    assert (pilot["status"], pilot["samples"]) == ("cpu fallback", [])
-    assert "harness doctor --gpu" in pilot["advice"]
-    assert "container start" in pilot["phases"]
-    run = json.loads((folder / "run.json").read_text())
-    assert run["plan"]["limits"]["gpus"] == ["0", "1"]
-    assert run["plan"]["limits"]["cpus"] is None
-    assert run["host"]["gpus"]
-    report = (folder / "report.md").read_text()
-    assert "cpu fallback" in report
-    assert "lists no GPU, only CPU:0" in report
-    resumed = harness(elsewhere, "matrix", "--resume", str(folder))
-    assert resumed.returncode == 1, resumed.stderr
-    assert len((folder / "launches.jsonl").read_text().splitlines()) == 1

@@ -16,8 +16,10 @@ from docker.errors import ImageNotFound
 
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.recipe import BASE, FROM, LOCK, PYTHON, RECIPE, make_tag
+from harness.catalog.locks import load_lock, lock_file
+from harness.catalog.project import Project
 from harness.model.backend import ImageState, Stage
-from harness.model.environment import Device, Environment, Lock, Requirement
+from harness.model.environment import Device, Environment, Lock
 from tests.docker.registry import serving
 from tests.lacking import lacking
 
@@ -102,24 +104,25 @@ def test_an_image_holds_nothing_beside_its_base_and_its_lock(docker, requirement
 
 
 @pytest.mark.parametrize("device", list(Device))
-def test_an_environment_that_is_not_in_the_bake_file_is_built_from_its_own_lock(
-    project, engine, device, tmp_path_factory
-):
-    lock = tmp_path_factory.mktemp("cache") / f"asked-{device.value}.txt"
-    lock.write_text("# nothing: asked for\n")
+def test_an_environment_that_is_not_in_the_bake_file_is_built_from_its_lock_in_the_cache(project, engine, device):
     project.add(make_name(), "3.11")  # the bake file is of another
-    environment = Environment(make_name(), "2.7.1", "3.11", "2021-11-02T00:00:00Z", asked="tensorflow==2.7.1")
-    requirement = Requirement(environment, device, Lock(lock, "ab" * 32, {}))
+    version = f"2.{secrets.randbelow(10**6)}"
+    environment = Environment(make_name(), version, "3.11", "2021-11-02T00:00:00Z", asked=f"tensorflow=={version}")
+    lock = lock_file(Project(project.root), environment, device)
+    lock.parent.mkdir(parents=True)
+    lock.write_text("# nothing: asked for\n")
+    requirement = load_lock(Project(project.root), environment, device)
     project.requirements[:] = [requirement]
-    images = DockerBackend(project.root, "test").images
+    backend = DockerBackend(project.root, "test")
     try:
         prepared, _ = prepare(project)
-        labels = images.find(requirement).labels
+        labels = backend.images.find(requirement).labels
+        assert device is Device.GPU or backend.verify(requirement).is_right
     finally:
         with contextlib.suppress(ImageNotFound):
             engine.api.remove_image(make_tag(requirement), force=True)
     assert prepared.images[environment.name].startswith("sha256:")
-    assert (labels["harness.tensorflow"], labels["harness.environment"]) == ("2.7.1", environment.name)
+    assert (labels["harness.tensorflow"], labels["harness.environment"]) == (version, environment.name)
     assert labels["harness.device"] == device.value
 
 

@@ -1,9 +1,6 @@
-"""An engine behind a network address: here, a relay to this machine's own."""
+"""An engine behind a network address: here, a proxy before this machine's own."""
 
 import secrets
-import socket
-import threading
-from contextlib import suppress
 
 import pytest
 
@@ -11,16 +8,9 @@ from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.engine import connect
 from harness.model.launch import Status
 from tests.backends.workers import check_turns, job
+from tests.docker.proxy import Proxy
 
 pytestmark = pytest.mark.docker
-
-
-def relay(source, target):
-    """Pass on what comes from one socket to the other, and its end."""
-    with suppress(OSError):
-        while chunk := source.recv(2**16):
-            target.sendall(chunk)
-        target.shutdown(socket.SHUT_WR)
 
 
 @pytest.fixture
@@ -29,34 +19,10 @@ def remote(engine, monkeypatch):
     if not engine.is_here:  # remote already
         yield engine
         return
-    path = engine.address.partition("://")[2]
-    ends, threads = [], []
-
-    def serve():
-        with suppress(OSError):
-            while True:
-                near = server.accept()[0]
-                far = socket.socket(socket.AF_UNIX)
-                ends.extend([near, far])
-                far.connect(path)
-                for pair in ((near, far), (far, near)):
-                    threads.append(threading.Thread(target=relay, args=pair, daemon=True))
-                    threads[-1].start()
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        accepting = threading.Thread(target=serve, daemon=True)
-        accepting.start()
-        monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{server.getsockname()[1]}")
-        yield connect()
-        server.shutdown(socket.SHUT_RDWR)
-        accepting.join()
-    for end in ends:
-        with suppress(OSError):
-            end.shutdown(socket.SHUT_RDWR)
-    for thread in threads:
-        thread.join()
-    for end in ends:
-        end.close()
+    proxy = Proxy(engine)
+    monkeypatch.setenv("DOCKER_HOST", proxy.address)
+    yield connect()
+    proxy.close()
 
 
 def test_launches_need_nothing_but_the_address(built, requirement, remote):
