@@ -1,7 +1,8 @@
 """Repositories of a small package, which builds itself: nothing is fetched for that."""
 
-import subprocess
 from pathlib import Path
+
+from tests.commands import git
 
 _PYPROJECT = """\
 [build-system]
@@ -48,12 +49,7 @@ class SourceRepository:
 
     def git(self, *arguments: str) -> str:
         """Run git in the repository, and return its output."""
-        options = {"user.name": "N", "user.email": "n@example.org", "commit.gpgsign": "false"}
-        settings = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
-        completed = subprocess.run(
-            ["git", *settings, *arguments], cwd=self.folder, capture_output=True, text=True, check=True
-        )
-        return completed.stdout.strip()
+        return git(self.folder, *arguments)
 
     def commit(self, text: str, message: str = "a change") -> str:
         """Write the module, commit all files, and return the commit."""

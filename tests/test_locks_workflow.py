@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.commands import git
 from tests.conftest import ROOT
-from tests.workflow import git, run_script, write_program
+from tests.workflow import run_script, write_program
 
 #: Lists the pull requests in the file `open`, and adds one.
 GH = """\

@@ -19,12 +19,13 @@ import yaml
 from harness.history.alerts import LABEL
 from harness.model.history import Decision, Key
 from tests.cli.conftest import BAKE, SCENARIO
+from tests.commands import git
 from tests.conftest import ROOT
 from tests.github import ENVIRON, REPOSITORY, Repository
 from tests.shards import store_shards
 from tests.test_nightly_guide import MINE
 from tests.test_site import make_project
-from tests.workflow import Runner, git, install_harness, push_history, run_script, write_program
+from tests.workflow import Runner, install_harness, push_history, run_script, write_program
 
 SHORT = "-s ways -a way=fine -e old,new --backend local --rounds 1 --warmup 1ms --measure 5ms"
 NIGHTS = f"""

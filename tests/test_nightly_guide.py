@@ -5,8 +5,9 @@ import re
 import pytest
 import yaml
 
+from tests.commands import git
 from tests.conftest import ROOT
-from tests.workflow import git, install_harness, push_history, run_script
+from tests.workflow import install_harness, push_history, run_script
 
 PAGES = ("run-nightly-in-ci.md", "nightly-runners.md")
 GUIDE = "".join((ROOT / "docs" / "how-to" / name).read_text() for name in PAGES)

@@ -26,6 +26,7 @@ from harness.history.summary import load_summary
 from harness.model.history import Decision
 from harness.model.run import Machine, Stop, StopReason
 from tests.cli.conftest import stored
+from tests.commands import git
 from tests.conftest import ROOT
 from tests.factories import cells, rounds, run
 from tests.github import REPOSITORY, TOKEN
@@ -65,13 +66,6 @@ def run_script(
         text=True,
         check=False,
     )
-
-
-def git(folder: Path, *arguments: str | Path) -> str:
-    """Return what a command of git prints."""
-    author = ("-c", "user.name=N", "-c", "user.email=n@example.org")
-    command = ["git", "-C", folder, *author, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def push_history(folder: Path, remote: Path) -> None:

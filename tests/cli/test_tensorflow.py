@@ -2,15 +2,13 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.commands import run_harness
 from tests.lacking import python
 
-ROOT = Path(__file__).parents[2]
 STEP = ["-s", "keras_step", "-a", "model=small", "-a", "data=small", "-a", "call=train_on_batch", "-a", "inputs=numpy"]
 SHORT = ["--rounds", "1", "--warmup", "10ms", "--measure", "50ms", "--seed", "1", "--backend", "local"]
 
@@ -21,19 +19,6 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
-def matrix(
-    cache: Path, results: Path, *arguments: str, environ: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "harness", "matrix", *arguments, *SHORT, "--results", str(results)],
-        cwd=ROOT,
-        env={**(os.environ if environ is None else environ), "HARNESS_CACHE_DIR": str(cache)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def launches(results: Path) -> list[dict[str, object]]:
     (folder,) = results.iterdir()
     return [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]
@@ -42,7 +27,8 @@ def launches(results: Path) -> list[dict[str, object]]:
 @pytest.mark.slow
 def test_tensorflow_1_14_trains_in_a_local_environment_made_from_its_lock(cache, tmp_path):
     python("3.7")
-    process = matrix(cache, tmp_path, *STEP, "-e", "tf1.14", "-a", "api=tf.keras,keras", "-a", "mode=graph")
+    selected = [*STEP, "-e", "tf1.14", "-a", "api=tf.keras,keras", "-a", "mode=graph"]
+    process = run_harness("matrix", *selected, *SHORT, "--results", str(tmp_path), HARNESS_CACHE_DIR=str(cache))
     assert process.returncode == 0, process.stderr
     measured = [launch for launch in launches(tmp_path) if launch["role"] != "pilot"]
     assert {launch["status"] for launch in measured} == {"ok"}
@@ -63,12 +49,13 @@ def test_an_environment_whose_python_is_hidden_is_not_available_and_the_report_s
     hidden = {
         "PATH": f"{programs}{os.pathsep}/usr/bin{os.pathsep}/bin",
         "HOME": str(tmp_path),
+        "HARNESS_CACHE_DIR": str(cache / "hidden"),
         "UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR", str(Path.home() / ".cache" / "uv")),
         **{name: value for name, value in os.environ.items() if name.startswith(("SSL_CERT", "HARNESS_MACHINE"))},
     }
     results = tmp_path / "results"
     selected = [*STEP, "-e", "tf1.14", "-e", "tf2.15", "-a", "api=tf.keras", "-a", "mode=eager"]
-    process = matrix(cache / "hidden", results, *selected, environ=hidden)
+    process = run_harness("matrix", *selected, *SHORT, "--results", str(results), environ=hidden)
     assert process.returncode == 0, process.stderr
     assert {(launch["cell"]["environment"], launch["status"]) for launch in launches(results)} == {("tf2.15", "ok")}  # type: ignore[index]
     (folder,) = results.iterdir()

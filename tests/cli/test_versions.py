@@ -1,41 +1,26 @@
 """`harness matrix --base`: two versions of a scenario of one's own, from git."""
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Harness
+from tests.commands import git
 
 SHORT = ("--backend", "local", "--trust", "-e", "new", "-a", "way=fine")
 LENGTHS = ("--rounds", "4", "--warmup", "1ms", "--measure", "60ms")
 
-Git = Callable[..., None]
-
 
 @pytest.fixture
-def git(harness: Harness) -> Git:
-    """Git, in the project's folder."""
-
-    def run(*arguments: str) -> None:
-        who = ("-c", "user.name=N", "-c", "user.email=n@example.org", "-c", "commit.gpgsign=false")
-        subprocess.run(["git", *who, *arguments], cwd=harness.root, capture_output=True, check=True)
-
-    run("init", "-q", "-b", "main")
-    return run
-
-
-@pytest.fixture
-def mine(harness: Harness, git: Git) -> Path:
+def mine(harness: Harness) -> Path:
     """A scenario of one's own in two commits: in the second, the step does three times the work."""
     path = harness.root / "mine.py"
     text = (harness.root / "scenarios" / "ways.py").read_text()
-    path.write_text(text)
-    git("add", ".")
-    git("commit", "-qm", "one")
-    path.write_text(text.replace("range(1000 if", "range(3000 if"))
-    git("commit", "-qam", "two")
+    git(harness.root, "init", "-q", "-b", "main")
+    for name, version in (("one", text), ("two", text.replace("range(1000 if", "range(3000 if"))):
+        path.write_text(version)
+        git(harness.root, "add", ".")
+        git(harness.root, "commit", "-qm", name)
     return path
 
 
@@ -56,15 +41,15 @@ def test_the_newer_version_is_measured_against_the_older_one_and_fails_the_gate_
 
 
 def test_without_head_it_is_the_file_as_it_lies_there_and_what_did_not_change_or_is_new_is_left_out(
-    harness, mine, git, snapshot
+    harness, mine, snapshot
 ):
     mine.write_text(mine.read_text().replace("3000 if", "4000 if"))
     process = harness.call("matrix", "--base", "HEAD", "-s", "mine.py", *SHORT, "--dry-run")
     assert (process.returncode, "mine_side_by_side new fine fast head" in process.stdout) == (0, True), process.stderr
-    git("checkout", "-q", "mine.py")
+    git(harness.root, "checkout", "-q", "mine.py")
     (harness.root / "added.py").write_text(mine.read_text())
-    git("add", "added.py")
-    git("commit", "-qm", "three")
+    git(harness.root, "add", "added.py")
+    git(harness.root, "commit", "-qm", "three")
     scenarios = ("-s", "added.py", "-s", "mine.py", "-s", "ways")
     process = harness.call("matrix", "--base", "HEAD~", "--head", "HEAD", *scenarios, "--dry-run")
     assert process.returncode == 3

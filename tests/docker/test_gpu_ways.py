@@ -21,6 +21,7 @@ from harness.model.backend import GpuWay
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Status
 from harness.store.folder import RunFolder
+from tests.commands import run_harness
 from tests.docker.gpu_launches import REQUIREMENT, on_gpus
 from tests.docker.nvidia_engine import IMAGE, NvidiaEngine
 from tests.docker.nvidia_programs import HOOK, RUNTIME
@@ -282,17 +283,5 @@ def test_the_doctor_tries_the_ways(nvidia, root):
 
 
 def harness(nvidia: NvidiaEngine, root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "harness", *arguments],
-        cwd=root,
-        env={
-            **os.environ,
-            "HARNESS_PROJECT": str(root),
-            "PYTHONPATH": str(ROOT),
-            "DOCKER_HOST": nvidia.engine.address,
-            "PATH": f"{nvidia.programs}:{os.environ['PATH']}",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    path = f"{nvidia.programs}:{os.environ['PATH']}"
+    return run_harness(*arguments, cwd=root, HARNESS_PROJECT=str(root), DOCKER_HOST=nvidia.engine.address, PATH=path)

@@ -16,16 +16,12 @@ from harness import session
 from harness.backends.docker.backend import DockerBackend
 from harness.model.launch import BESIDE_BUILDS, Status
 from tests.cli.conftest import SCENARIO
+from tests.commands import run_harness
 
 pytestmark = pytest.mark.docker
 
 ROOT = Path(__file__).parents[2]
 STEP = ["-s", "keras_step", "-a", "model=small", "-a", "data=small", "-a", "call=train_on_batch", "-a", "inputs=numpy"]
-
-
-def run_harness(*arguments: str, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    command, environ = [sys.executable, "-m", "harness", *arguments], {**os.environ, "HARNESS_PROJECT": str(root)}
-    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
@@ -44,7 +40,7 @@ def test_a_run_of_two_environments_begins_with_the_image_that_is_there_and_ends_
     built, lacking = (requirement.environment.name for requirement in ways.requirements)
     short = ["--rounds", "2", "--warmup", "0ms", "--measure", "10ms", "--backend", "docker", "--results", str(tmp_path)]
     cells = ["-s", "ways", "-a", "way=fine", "-e", built, "-e", lacking]
-    process = run_harness("matrix", *cells, *short, root=ways.root)
+    process = run_harness("matrix", *cells, *short, HARNESS_PROJECT=str(ways.root))
     assert process.returncode == 0, process.stderr
     (folder,) = [path for path in tmp_path.iterdir() if (path / "run.json").exists()]
     results = session.read(folder)

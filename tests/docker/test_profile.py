@@ -2,27 +2,21 @@
 
 import json
 import pstats
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from harness.analysis.profiles import find_moves, sum_by_name
 from harness.model.profile import Part
 from harness.store.folder import RunFolder
+from tests.commands import run_harness
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_a_profile_of_the_famous_pair_shows_where_the_steps_go(need_images, tmp_path):
     need_images("tf1.14", "tf2.0")
     command = ["profile", "--suite", "quick", "--calls", "20", "--backend", "docker", "--results", str(tmp_path)]
-    process = subprocess.run(
-        [sys.executable, "-m", "harness", *command], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    process = run_harness(*command)
     assert process.returncode == 0, process.stderr
     (path,) = tmp_path.iterdir()
     folder = RunFolder(path)

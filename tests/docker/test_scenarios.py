@@ -1,14 +1,13 @@
 """Every scenario in real releases of TensorFlow: the cells of the suite `once`, in one run."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from harness.catalog.header import parse
 from harness.model.scenario import has_values
+from tests.commands import run_harness
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
 
@@ -24,8 +23,7 @@ CELLS = ("-s", "function_retracing", "-a", "argument=tensor", "-e", "tf2.0")
 
 def run_matrix(results, *options):
     """Return the launches of one run."""
-    command = [sys.executable, "-m", "harness", "matrix", *options, "--backend", "docker", "--results", str(results)]
-    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    process = run_harness("matrix", *options, "--backend", "docker", "--results", str(results))
     assert process.returncode == 0, process.stderr
     (folder,) = results.iterdir()
     launches = [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]

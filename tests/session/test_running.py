@@ -1,7 +1,6 @@
 """Runs by the API: events for the listener, interruption and continuation, and two runs on one machine."""
 
 import os
-import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -44,6 +43,7 @@ from harness.store.codec import dump
 from harness.store.folder import RunFolder
 from tests import runs
 from tests.cli.conftest import Harness, InstantLaunches
+from tests.commands import git
 
 pytestmark = pytest.mark.usefixtures("in_project")
 
@@ -134,10 +134,9 @@ def test_a_run_records_the_commit_of_the_users_scenarios_though_harness_is_insta
     project = tmp_path / "caller"
     (project / "scenarios").mkdir(parents=True)
     (harness.root / "scenarios" / "ways.py").rename(project / "scenarios" / "ways.py")
-    git = ["git", "-C", str(project), "-c", "user.name=a", "-c", "user.email=a@b.c"]
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "One"]):
-        subprocess.run([*git, *words], check=True)
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
+        git(project, *words)
+    commit = git(project, "rev-parse", "HEAD")
     monkeypatch.delenv("HARNESS_PROJECT")
     monkeypatch.setattr(package_data, "IS_INSTALLED", True)
     monkeypatch.setattr(package_data, "FOLDER", harness.root)

@@ -10,11 +10,11 @@ import os
 import re
 import shutil
 import subprocess
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.commands import run_harness
 from tests.stand_in.gpus import Machine
 
 ROOT = Path(__file__).parents[2]
@@ -61,14 +61,8 @@ class StandInProject:
 
     def run(self, machine: Machine, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run `harness` with these arguments and further variables in the project, on this machine."""
-        return subprocess.run(
-            [sys.executable, "-m", "harness", *arguments],
-            cwd=self.root,
-            env={**self.environ(), **machine.environ(), **variables},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        environ = {**os.environ, "HARNESS_PROJECT": str(self.root), "REGISTRY": REGISTRY, **machine.environ()}
+        return run_harness(*arguments, cwd=self.root, environ=environ, **variables)
 
     def build(self, libraries: Path) -> None:
         """Build the images one after another, since each is large."""
@@ -96,10 +90,6 @@ class StandInProject:
         if volumes:
             docker("volume", "rm", *volumes)
         docker("image", "rm", "--force", *ids)
-
-    def environ(self) -> Mapping[str, str]:
-        """The variables of a process that works in the project."""
-        return {**os.environ, "HARNESS_PROJECT": str(self.root), "PYTHONPATH": str(ROOT), "REGISTRY": REGISTRY}
 
 
 def without_nvidia(lock: str) -> str:
