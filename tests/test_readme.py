@@ -6,7 +6,6 @@ import shlex
 import shutil
 import subprocess
 import tarfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,10 @@ from typer.testing import CliRunner
 
 from harness.cli import advice, app
 from harness.cli.examples import EXAMPLES
-from harness.model.run import Stop, StopReason
 from tests import two_runs
 from tests.cli.conftest import stored
 from tests.conftest import ROOT
+from tests.factories import complete
 from tests.shards import store_shards
 
 README = (ROOT / "README.md").read_text()
@@ -97,8 +96,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with tarfile.open(REPORT / "launches.tar.xz") as archive:
         archive.extractall(results / "RUN", filter="data")
     for name, (run, launches) in {"MONDAY": two_runs.first(), "TUESDAY": two_runs.second()}.items():
-        stops = {group.name: Stop(StopReason.ROUNDS, 5) for group in run.plan.groups}
-        stored(results, replace(run, stops=stops), launches).rename(results / name)
+        stored(results, complete(run), launches).rename(results / name)
     shards, _ = store_shards(folder / "shards")
     for number, shard in enumerate(shards, 1):
         shard.rename(results / f"SHARD-{number}")

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,10 @@ from harness.history.index import History
 from harness.history.states import find_changes
 from harness.history.summary import load_summary
 from harness.model.history import Decision
-from harness.model.run import Machine, Stop, StopReason
 from tests.cli.conftest import stored
 from tests.commands import git
 from tests.conftest import ROOT
-from tests.factories import cells, rounds, run
+from tests.factories import cells, nightly_run, rounds
 from tests.github import REPOSITORY, TOKEN
 
 Context = Mapping[str, Any]
@@ -74,11 +73,7 @@ def push_history(folder: Path, remote: Path) -> None:
     folders = []
     for day in range(1, 21):
         seconds = {cell: 0.01 * (1.1 if day > 12 and cell == planned[-1] else 1.0) for cell in planned}
-        night = run(
-            planned, controlled=True, id=f"2026-10-{day:02}T04-10-00Z-aaaa",
-            started=f"2026-10-{day:02}T04:10:00+00:00", machine=Machine("m-00000001", "lab"),
-        )  # fmt: skip
-        night = replace(night, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in night.plan.groups})
+        night = nightly_run(f"2026-10-{day:02}")
         folders.append(stored(folder / "results", night, rounds(seconds, 5, 0.002, day)))
     with History.open(str(folder / "history.duckdb"), writing=True) as history:
         history.add_all(map(load_summary, folders))

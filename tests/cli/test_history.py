@@ -16,10 +16,10 @@ from harness.cli import app
 from harness.history.index import History
 from harness.history.summary import load_summary
 from harness.model.errors import CannotRunHereError, HarnessError, UsageError
-from harness.model.run import Machine, Stop, StopReason
+from harness.model.run import Machine
 from harness.store import codec
 from tests.cli.conftest import stored
-from tests.factories import cells, rounds, run
+from tests.factories import cells, nightly_run, rounds
 
 Command = Callable[..., Result]
 
@@ -42,15 +42,7 @@ def write_night(number: int, slower: float = 1.0, results: str = "results", **ch
     """Write a run of the night of that number."""
     planned = cells()
     seconds = {entry: 0.01 * (slower if entry == planned[-1] else 1.0) for entry in planned}
-    fields = {
-        "id": f"2026-11-{number:02}T04-10-00Z-aaaa",
-        "started": f"2026-11-{number:02}T04:10:00+00:00",
-        "machine": Machine("m-00000001", "lab"),
-        **changes,
-    }
-    night = run(planned, controlled=True, **fields)
-    night = replace(night, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in night.plan.groups})
-    return stored(Path(results), night, rounds(seconds, 5, 0.002, number))
+    return stored(Path(results), nightly_run(f"2026-11-{number:02}", **changes), rounds(seconds, 5, 0.002, number))
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.model.run import Stop, StopReason
 from tests.cli.conftest import Harness, stored
 from tests.conftest import ROOT
+from tests.factories import complete
 from tests.report.formats.examples import example
 
 #: What Python on Windows lacks.
@@ -47,8 +47,7 @@ def test_on_macos_what_measures_says_what_works(mac, snapshot):
 @pytest.mark.slow
 def test_on_macos_what_reads_finished_runs_works(mac, tmp_path):
     run, launches = example()
-    run = replace(run, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in run.plan.groups})
-    first, second = (stored(tmp_path, replace(run, id=f"{run.id[:-1]}{end}"), launches) for end in "ab")
+    first, second = (stored(tmp_path, replace(complete(run), id=f"{run.id[:-1]}{end}"), launches) for end in "ab")
     for line in (
         "--version",
         f"report {first}",

@@ -14,7 +14,7 @@ from harness.cli import app
 from harness.cli.messages import say, tell
 from harness.model.errors import HarnessError
 from harness.model.launch import Launch, Status
-from harness.model.run import Machine, Run, Stop, StopReason, Unavailable
+from harness.model.run import Run, Unavailable
 from harness.store import codec
 from harness.store.checks import check_run, launch_check
 from tests import factories
@@ -136,21 +136,10 @@ def injected(document: Any, check: Callable[[bytes], object]) -> str:
 
 def received(day: int) -> Path:
     """A stored run of the day, with BAD in all of its texts, and with failed and unavailable cells."""
-    planned = factories.cells()
     unavailable = Unavailable(factories.cell("tf2.1", call="fit", mode="eager", dtype="float32"), "reason", "advice")
-    stored_run = factories.run(
-        planned,
-        controlled=True,
-        id=f"2026-11-{day:02}T04-10-00Z-aaaa",
-        started=f"2026-11-{day:02}T04:10:00+00:00",
-        machine=Machine("m-00000001", "lab"),
-        suite="suite",
-        scripts={"step": "x = 1"},
-        sources={"step": "0123"},
-        unavailable=[unavailable],
-    )
-    stored_run = replace(stored_run, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in stored_run.plan.groups})
-    launches = factories.rounds(dict.fromkeys(planned, 0.01), 5, 0.002, day)
+    texts = {"suite": "suite", "scripts": {"step": "x = 1"}, "sources": {"step": "0123"}}
+    stored_run = factories.nightly_run(f"2026-11-{day:02}", unavailable=[unavailable], **texts)
+    launches = factories.rounds(dict.fromkeys(factories.cells(), 0.01), 5, 0.002, day)
     launches[0] = replace(
         launches[0], status=Status.FAILED, error="error", advice="advice", stderr="stderr", samples=[]
     )
