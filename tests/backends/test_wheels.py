@@ -22,23 +22,20 @@ def packages(tmp_path):
     return folder
 
 
-def test_without_the_variable_packages_come_from_the_network(monkeypatch):
+def test_the_folder_is_absolute_and_none_without_the_variable(packages, monkeypatch):
     monkeypatch.delenv(wheels.VARIABLE, raising=False)
     assert wheels.find_folder() is None
-
-
-def test_the_folder_is_absolute(packages, monkeypatch):
     monkeypatch.chdir(packages.parent)
     monkeypatch.setenv(wheels.VARIABLE, "wheels")
     assert wheels.find_folder() == packages
 
 
-@pytest.mark.parametrize("name", ["nowhere", "empty"])
-def test_a_folder_without_packages_is_a_usage_error(tmp_path, monkeypatch, name):
+def test_a_folder_without_packages_is_a_usage_error(tmp_path, monkeypatch):
     (tmp_path / "empty").mkdir()
-    monkeypatch.setenv(wheels.VARIABLE, str(tmp_path / name))
-    with pytest.raises(UsageError, match=f"HARNESS_WHEELS is .*{name}, but this isn't a folder with packages"):
-        wheels.find_folder()
+    for name in ("nowhere", "empty"):
+        monkeypatch.setenv(wheels.VARIABLE, str(tmp_path / name))
+        with pytest.raises(UsageError, match=f"HARNESS_WHEELS is .*{name}, but this isn't a folder with packages"):
+            wheels.find_folder()
 
 
 def test_a_builder_gets_what_the_locks_name(packages, tmp_path):

@@ -1,7 +1,6 @@
 """`harness doctor`: what is printed, and nothing about how fast or quiet this machine is."""
 
 import json
-import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from harness.machine.doctor.check import CheckResult, Level
 from harness.machine.doctor.counters import Period
 from harness.machine.gpu.host import read
 from harness.machine.lock import hold_machine
-from harness.model.errors import CannotRunHereError, Exit
+from harness.model.errors import CannotRunHereError
 from tests.machine.gpu.library import DIVIDED, H100, K80, NEW, OLD, Library
 
 #: Those that follow, whatever this machine has; others may come between and after them.
@@ -152,16 +151,6 @@ def test_how_the_gpus_that_are_wanted_are_set_is_told_with_commands(has_gpus):
     assert not [name for name in wanted if name.startswith("GPU 0 ")]
     # nobody asked for a GPU: what they are is told, and not how they are set
     assert "GPU 1 clocks" not in checks(run("--no-listen", "--json"))
-
-
-@pytest.mark.slow
-def test_an_interrupted_doctor_ends_as_every_command_does(harness):
-    process = harness.start("doctor", "--seconds", "100s")
-    assert process.stderr
-    process.stderr.readline()
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
-    assert (process.returncode, output) == (Exit.INTERRUPTED, "")
 
 
 @pytest.mark.slow

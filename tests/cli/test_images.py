@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -13,7 +12,6 @@ from harness.catalog.project import Project
 from harness.cli.images import format_table
 from harness.model.backend import ImageState, KeptImage
 from harness.model.environment import Device, Environment, Requirement
-from harness.model.errors import CannotRunHereError
 from harness.session.images import list_rows
 from tests.cli.conftest import NOWHERE
 from tests.lacking import python
@@ -72,13 +70,6 @@ def test_a_lock_made_again_elsewhere_is_the_same(project, names, tmp_path, monke
     monkeypatch.setenv("TZ", "Pacific/Auckland")
     monkeypatch.chdir(tmp_path)
     resolve_again(project, names)
-
-
-@pytest.mark.slow
-def test_what_does_not_resolve_gets_the_resolvers_own_words(project):
-    environment = replace(load_environments(project)["tf2.15"], tensorflow="2.15.99")
-    with pytest.raises(CannotRunHereError, match=r"tf2\.15 (.|\n)*tensorflow-cpu==2\.15\.99"):
-        resolve(environment, Device.CPU)
 
 
 def find_none(requirements: Sequence[Requirement]) -> list[KeptImage]:

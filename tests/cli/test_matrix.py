@@ -4,10 +4,8 @@ import contextlib
 import itertools
 import json
 import os
-import shlex
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -15,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.model.launch import Job, Outcome, Sample, Status
-from tests.cli.conftest import NOWHERE, SCENARIO, Harness
+from tests.cli.conftest import NOWHERE, Harness
 
 FINE = ("-s", "ways", "-a", "way=fine")
 
@@ -69,51 +66,6 @@ def test_a_scenario_that_misbehaves_gets_its_status_and_the_others_run_on(harnes
 
 def _way(launch: dict[str, dict[str, dict[str, str]]]) -> str:
     return launch["cell"]["axes"]["way"]
-
-
-@pytest.mark.slow
-def test_an_endless_launch_is_ended_after_its_timeout(harness):
-    # a busy machine takes seconds to start the others
-    options = ("--rounds", "1", "--timeout", "5s")
-    process = harness.matrix("-s", "ways", "-a", "way=fine,endless", "-e", "old", *options)
-    assert process.returncode == 1, process.stderr
-    assert {(_way(launch), launch["status"]) for launch in harness.launches} == {("fine", "ok"), ("endless", "timeout")}
-
-
-@pytest.mark.slow
-def test_a_gate_that_judged_nothing_fails_and_cells_that_are_not_available_do_not(harness, instant):
-    selection = ("-s", "ways", "-a", "way=fine,signals", "--rounds", "1", "--warmup", "1ms", "--measure", "5ms")
-    process = harness.call("matrix", *selection, "--fail-on", "slower", **NOWHERE)
-    assert (process.returncode, "--fail-on" in process.stderr) == (3, True)
-    (line,) = [line for line in process.stderr.splitlines() if line.startswith("Backend: ")]
-    assert "local environments, because Docker Engine does not answer at DOCKER_HOST" in line
-    assert "no release does this" in (harness.run / "report.md").read_text()
-    assert len(instant.jobs) == 3, "a round with its control; a pilot would find out nothing"
-
-
-@pytest.mark.slow
-def test_a_budget_ends_the_run_and_a_slower_cell_fails_the_gate(harness, instant):
-    def answer(job: Job) -> Outcome:
-        step = 0.02 if job.cell.environment == "old" else 0.01
-        noise = 1.0 + 0.001 * (len(instant.jobs) % 3)
-        return Outcome(Status.OK, samples=[Sample(100 * step * noise, 100)], calls_per_sample=100)
-
-    instant.answer = answer
-    options = ("--backend", "local", "--reference", "new", "--warmup", "1ms", "--measure", "5ms")
-    process = harness.call("matrix", *FINE, *options, "--budget", "1ms")
-    assert process.returncode == 0, process.stderr
-    assert {launch["round"] for launch in harness.launches} == {0, 1}
-    run = json.loads((harness.run / "run.json").read_text())
-    assert run["reference"] == "new"
-    assert run["stops"] == {"ways cpu way=fine speed=fast": {"reason": "budget", "rounds": 1}}
-    assert "budget" in (harness.run / "report.md").read_text()
-    assert harness.call("matrix", *FINE, *options, "--rounds", "4", "--fail-on", "slower").returncode == 5
-
-
-def test_a_results_folder_that_cannot_be_written_is_said_before_the_first_launch(harness):
-    (harness.root / "results").write_text("a file is in the way")
-    process = harness.call("matrix", *FINE, "--backend", "local")
-    assert (process.returncode, "results" in process.stderr) == (4, True)
 
 
 @pytest.mark.slow
@@ -218,15 +170,6 @@ def test_a_second_interruption_abandons_the_report_and_says_how_to_make_it(
     assert _list_scratch(harness) == []
 
 
-def test_several_environments_and_scenarios_stand_in_one_option(harness):
-    process = harness.call(
-        "matrix", "-s", "ways,ways", "-e", "new,old", *FINE[2:], "--dry-run", "--json", "--seed", "5"
-    )
-    plan = json.loads(process.stdout)
-    assert (plan["reference"], plan["seed"]) == ("new", 5)
-    assert [entry["cell"] for entry in plan["cells"]] == ["ways new fine fast", "ways old fine fast"]
-
-
 def test_a_plan_tells_what_is_measured_and_built_and_how_long_it_takes(harness, snapshot):
     cache = {"HARNESS_CACHE_DIR": str(harness.root / "cache")}
     precise = [*FINE, "--precision", "2%", "--budget", "10m", "--margin", "5%", "--reference", "new"]
@@ -241,43 +184,3 @@ def test_a_plan_tells_what_is_measured_and_built_and_how_long_it_takes(harness, 
         plans[case] = process.stdout.splitlines()
     assert plans == snapshot
     assert not (harness.root / "results").exists()
-
-
-@pytest.mark.slow
-def test_what_a_scenario_raised_is_shown_with_its_place_and_a_command_that_shows_it_again(harness):
-    by_hand = 'if __name__ == "__main__":\n    from kit import main\n\n    main(scenario)\n'
-    (harness.root / "scenarios" / "ways.py").write_text(f"{SCENARIO}\n\n{by_hand}")
-    process = harness.matrix("-s", "ways", "-a", "way=raises", "-a", "malloc=keep", "-e", "old", "--rounds", "1")
-    assert process.returncode == 1
-    number = SCENARIO.split("\n").index('        raise ValueError("a | pipe and \\033[31mcolour")') + 1
-    lines = process.stderr.splitlines()
-    at = lines.index(rf"scenarios/ways.py:{number}: in scenario: ValueError: a | pipe and \x1b[31mcolour")
-    # the scenario's cells differ in a setting only, which the script doesn't have
-    bundle = harness.call(*shlex.split(lines[at + 2])[1:])
-    assert bundle.returncode == 0, bundle.stderr
-    script = harness.root / bundle.stdout.strip()
-    assert script.name == "repro.py"
-    repetition = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
-    assert "ValueError: a | pipe and" in repetition.stderr
-
-
-def test_a_module_that_is_missing_is_to_be_added_to_its_environment(harness):
-    (harness.root / "scenarios" / "ways.py").write_text(f"{SCENARIO}\nimport no_such_module\n")
-    lengths = ("--warmup", "1ms", "--measure", "5ms", "--rounds", "1", "--backend", "local")
-    assert harness.call("matrix", *FINE, "-e", "old", *lengths).returncode == 1
-    (launch,) = harness.launches
-    assert "no_such_module" in launch["advice"]
-    assert "-e old+PACKAGE==VERSION" in launch["advice"]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
-def test_cores_are_an_axis_of_which_the_report_shows_the_speed_up(harness):
-    process = harness.matrix(*FINE, "-e", "old", "-a", "cpus=1,2", "--rounds", "3")
-    assert process.returncode == 0, process.stderr
-    measured = [launch for launch in harness.launches if launch["round"]]
-    cpus = {(launch["cell"]["axes"]["cpus"], launch["resources"]["steady_own_cpus"]) for launch in measured}
-    assert cpus == {("1", 1), ("2", 2)}
-    report = (harness.run / "report.md").read_text()
-    assert "## Scaling over cores" in report
-    assert "pinned to 1 or 2 of 2 cores" in report

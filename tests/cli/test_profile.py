@@ -22,12 +22,13 @@ def test_one_command_profiles_and_reports(harness):
     path = next(harness.run.glob("artifacts/*old*/steady.pstats"), None) or next(harness.run.rglob("steady.pstats"))
     assert f"python -m pstats {path.relative_to(harness.root)}" in report
     assert any(name == "scenario" or "lambda" in name for _, _, name in pstats.Stats(str(path)).stats)  # type: ignore[attr-defined]
-    # the report can be made again, and in no other format
+    # the report can be made again, and in no other format; it is no run to continue
     (harness.run / "profile.md").unlink()
     assert harness.call("report", str(harness.run)).returncode == 0
     assert (harness.run / "profile.md").read_text() == report
-    refused = harness.call("report", str(harness.run), "--format", "json")
-    assert (refused.returncode, "has profiles" in refused.stderr) == (2, True)
+    for command in (("report", str(harness.run), "--format", "json"), ("matrix", "--resume", str(harness.run))):
+        refused = harness.call(*command)
+        assert (refused.returncode, "has profiles" in refused.stderr) == (2, True)
 
 
 def test_a_cell_that_fails_is_told_and_the_others_are_profiled(harness):
@@ -36,10 +37,3 @@ def test_a_cell_that_fails_is_told_and_the_others_are_profiled(harness):
     report = (harness.run / "profile.md").read_text()
     assert "a \\| pipe" in report
     assert "\033" not in report + process.stdout
-
-
-def test_a_dry_run_names_the_cells_and_launches_nothing(harness):
-    process = harness.call("profile", *OPTIONS, "-a", "way=fine", "--dry-run")
-    assert process.returncode == 0, process.stderr
-    assert process.stdout.splitlines()[:2] == ["ways old fine fast", "ways new fine fast"]
-    assert not (harness.root / "results").exists()

@@ -29,15 +29,6 @@ def test_the_list_tells_of_each_issue_what_it_claims_and_how_long_it_takes(claim
     assert [document["issue"] for document in documents] == ["K#7", "T#1001"]
 
 
-def test_exactly_the_cells_of_a_claim_are_planned(claims):
-    process = claims.call("matrix", "--claim", "T#1001", "--dry-run", "--backend", "local")
-    cells = [line.strip() for line in process.stdout.splitlines() if line.startswith("  ")]
-    assert cells == ["sums old long", "sums new long", "sums old short", "sums new short"]
-    assert claims.call("matrix", "--claim", "T#1001", "--suite", "headline", "--dry-run").returncode == 2
-    refused = claims.call("repro", "K#7", *OPTIONS)
-    assert (refused.returncode, " GPU" in refused.stderr) == (4, True)
-
-
 @pytest.mark.slow
 def test_a_claim_is_measured_until_it_is_clear_and_fails_on_what_was_asked(claims):
     url = "https://github.com/tensorflow/tensorflow/issues/1001"

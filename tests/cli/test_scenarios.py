@@ -182,21 +182,6 @@ def test_the_matrix_runs_all_but_a_broken_scenario(harness, write_scenario, inst
     assert (plan.returncode, json.loads(plan.stdout)["refused"]) == (1, ["broken"])
 
 
-def test_a_sweep_is_selected_by_its_values_and_a_suite_says_how_long_it_runs_unless_it_is_typed(
-    harness, write_scenario
-):
-    write_scenario("sizes", SWEEP)
-    write_suites(harness, '[short]\nrounds = 3\nbudget = "20m"\n[[short.select]]\nscenario = "ways"\n')
-
-    def plan(*options: str) -> dict[str, object]:
-        return json.loads(harness.call("matrix", *options, "--dry-run", "--json").stdout)
-
-    assert len(plan("-s", "sizes", "-a", "size=5")["cells"]) == 4
-    assert harness.call("matrix", "-s", "sizes", "-a", "size=999", "--dry-run").returncode == 2
-    plans = [plan("--suite", "short", *more) for more in ((), ("--rounds", "2"), ("--budget", "1m"))]
-    assert [(entry["rounds"], entry["budget_seconds"]) for entry in plans] == [(3, 1200.0), (2, None), (100, 60.0)]
-
-
 CLAIM = """\
 #
 # [[tool.harness.claim]]

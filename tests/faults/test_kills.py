@@ -209,26 +209,31 @@ def check_goes_on(killer: Killer, launches: int = LAUNCHES) -> None:
     check_whole(killer, before, launches)
 
 
-def check_whole(killer: Killer, before: list[bytes], launches: int = LAUNCHES) -> None:
-    """All launches are there once, those that were finished before as they were; there are reports, and no more."""
+def check_untouched(killer: Killer, before: list[bytes]) -> None:
+    """Each launch is there once, those that were finished before as they were; there are reports, and no more."""
     folder = killer.folder
-    lines = whole_lines(folder)
-    assert lines[: len(before)] == before
-    stored = session.read(folder).launches
-    places = [(launch.round, launch.attempt, launch.order, launch.role) for launch in stored]
+    assert whole_lines(folder)[: len(before)] == before
+    launches = session.read(folder).launches
+    places = [(launch.group, launch.round, launch.attempt, launch.order, launch.role) for launch in launches]
     assert len(places) == len(set(places))
-    # a round that was interrupted is done again whole, and so is one that others disturbed; of the pilot, what lacks
-    last = {launch.round: launch.attempt for launch in sorted(stored, key=lambda launch: launch.attempt)}
-    counted = [launch for launch in stored if launch.round == 0 or launch.attempt == last[launch.round]]
-    assert {launch.status for launch in counted} == {Status.OK}
-    assert len({(launch.round, launch.role, launch.cell) for launch in counted}) == len(counted) == launches
     assert (folder / "report.html").read_text().endswith("</html>\n")
-    assert (folder / "report.md").read_text().count("\n## ") >= 2
     # what the killed one left is gone before anything else begins
     assert not (get_cache_dir() / "scratch" / folder.name).exists()
     assert not [path for path in folder.rglob("*") if path.name.endswith(".part")]
     assert not list((killer.root / "tmp").iterdir())
     assert not killer.processes
+
+
+def check_whole(killer: Killer, before: list[bytes], launches: int = LAUNCHES) -> None:
+    """Besides, all launches of the plan are there."""
+    check_untouched(killer, before)
+    stored = session.read(killer.folder).launches
+    # a round that was interrupted is done again whole, and so is one that others disturbed; of the pilot, what lacks
+    last = {launch.round: launch.attempt for launch in sorted(stored, key=lambda launch: launch.attempt)}
+    counted = [launch for launch in stored if launch.round == 0 or launch.attempt == last[launch.round]]
+    assert {launch.status for launch in counted} == {Status.OK}
+    assert len({(launch.round, launch.role, launch.cell) for launch in counted}) == len(counted) == launches
+    assert (killer.folder / "report.md").read_text().count("\n## ") >= 2
 
 
 @pytest.mark.slow
@@ -276,18 +281,6 @@ def test_a_run_of_another_command_that_is_killed(killer, command, points):
             assert killer.resume() == 2
             assert killer("clean", str(killer.folder)) == 0, killer.output
             assert not list(killer.results.iterdir())
-
-
-def check_untouched(killer: Killer, before: list[bytes]) -> None:
-    """Check that the run has each launch once and a report, and that no temporary file or process remains."""
-    assert whole_lines(killer.folder)[: len(before)] == before
-    launches = session.read(killer.folder).launches
-    places = [(launch.group, launch.round, launch.attempt, launch.order, launch.role) for launch in launches]
-    assert len(places) == len(set(places))
-    assert (killer.folder / "report.html").read_text().endswith("</html>\n")
-    assert not (get_cache_dir() / "scratch" / killer.folder.name).exists()
-    assert not list((killer.root / "tmp").iterdir())
-    assert not killer.processes
 
 
 @pytest.mark.slow
@@ -454,11 +447,6 @@ def test_a_run_is_in_a_history_once_however_often_its_adding_was_killed(killer, 
         assert killer("history", "add", str(folder)) == 0, killer.output
         with History.open(killer.environ["HARNESS_HISTORY"]) as history:
             assert [*history.summaries()] == [summary.load_summary(folder)]
-
-
-def test_a_point_that_is_no_longer_there_is_told(killer):
-    assert killer.run(at=("harness.store.folder:RunFolder.no_such", 1, "before")) == 70
-    assert "KeyError" in killer.output
 
 
 @pytest.mark.slow

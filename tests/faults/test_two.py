@@ -10,36 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from harness import session
 from harness.history.index import History
 from harness.machine.identity import load_machine
-from harness.machine.lock import hold_run_lock
 from harness.model.run import Stop, StopReason
 from harness.store.folder import RunFolder
 from harness.store.signature import is_from_here, sign
 from tests.runs import launch, run
-
-SHORT = (
-    *("--rounds", "2", "-s", "ways", "-a", "way=fine", "--backend", "local"),
-    *("--warmup", "1ms", "--measure", "5ms", "--seed", "1"),
-)
 
 
 def wait(*processes: "subprocess.Popen[str]") -> list[str]:
     """Exit codes and messages of commands that were begun together, those that went well first."""
     messages = [(process, process.communicate(timeout=120)[1]) for process in processes]
     return [f"{process.returncode} {text}" for process, text in sorted(messages, key=lambda pair: pair[0].returncode)]
-
-
-@pytest.mark.slow
-def test_two_runs_in_one_results_folder(harness):
-    first, second = wait(harness.start("matrix", *SHORT), harness.start("matrix", *SHORT))
-    assert first.startswith("0 ")
-    # they met, or one came after the other
-    assert second.startswith("0 ") or "4 harness: Another run is measuring" in second
-    for folder in (harness.root / "results").iterdir():
-        stored = RunFolder.open(folder)
-        assert len(stored.read_launches(stored.read_run())) >= 8
 
 
 @pytest.mark.slow
@@ -112,12 +94,3 @@ def test_two_history_add_of_one_run(harness, tmp_path):
         assert message.startswith("0 "), message
     with History.open(harness.environ["HARNESS_HISTORY"]) as history:
         assert [entry.run for entry in history.runs()] == ["run"]
-
-
-def test_clean_beside_a_run_that_goes_on_is_told_so(harness):
-    folder = stored(harness.root / "results", "2026-01-01T00-00-00Z-aaaa")
-    with hold_run_lock(folder.path.name):
-        process = harness("clean", str(folder.path), DOCKER_HOST="unix:///nowhere/docker.sock")
-    assert process.returncode == 4
-    assert "in progress" in process.stderr
-    assert session.read(folder.path).launches

@@ -352,13 +352,6 @@ def test_every_interpreter_speaks_the_same(launch, interpreter, version):
     assert len(launched.of("turn")) == 3
 
 
-@pytest.mark.parametrize("version", VERSIONS[:2])
-def test_the_oldest_interpreters_compile_every_file(interpreter, version, scenarios):
-    code = "import sys\nfor path in sys.argv[1:]: compile(open(path, encoding='utf-8').read(), path, 'exec')"
-    files = [str(path) for path in scenarios.rglob("*.py")]
-    subprocess.run([interpreter(version), "-c", code, *files], check=True)
-
-
 def test_a_worker_dies_with_the_process_that_started_it(tmp_path, scenarios):
     """The one that starts it is killed, as `kill -9` kills a harness; a worker that waits for ever must go too."""
     source = body("import time", "bench.observe('waits', 1)", "time.sleep(60)")

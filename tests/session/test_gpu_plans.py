@@ -144,43 +144,6 @@ def cell_names(planned: Planned) -> list[str]:
     return list(dict.fromkeys(cell.environment for cell in planned.cells))
 
 
-def test_the_headline_is_measured_on_each_card_where_necessary_by_substitutes(plan):
-    """The defect was that nothing was measured after Turing, with exit code 0."""
-    names = {
-        T4: ["tf1.14", "tf2.0"],
-        V100: ["tf1.14", "tf2.0"],
-        RTX3090: ["tf1.15-ngc", "tf2.5"],
-        RTX4090: ["tf1.15-ngc", "tf2.5"],
-        H100: ["tf1.15-ngc", "tf2.16"],
-    }
-    for card, measured in names.items():
-        planned = plan(card)
-        assert (cell_names(planned), planned.reference) == (measured, measured[0])
-        substitutes = {fallback.role: fallback.environment for fallback in planned.plan.stand_ins}
-        assert substitutes == ({} if card in (T4, V100) else dict(zip(names[T4], measured, strict=True)))
-
-
-@pytest.mark.slow
-def test_a_release_without_packaged_cuda_needs_an_image(plan):
-    selection = {"scenarios": ["numpy_sigmoid"], "axes": {"variant": ["compiled"]}}
-    environments = ["tf1.14", "tf2.5", "tf2.15", "tf2.21"]
-    for card in (T4, RTX3090, H100):
-        planned = plan(card, "570.86.10", has_packages=True, environments=environments, **selection)
-        assert cell_names(planned) == environments[1:]
-        assert {entry.cell.environment for entry in planned.plan.unavailable} == {"tf1.14"}
-
-
-def test_both_devices_are_cells_of_one_group(plan):
-    axes = {"mode": ["function"], "batch": ["16", "64"]}
-    devices = {"gpu": False, "device": [Device.CPU, Device.GPU]}
-    planned = plan(T4, scenarios=["train_batch"], axes=axes, environments=["tf2.15"], **devices)
-    assert [str(cell) for cell in planned.cells] == [
-        f"train_batch tf2.15 function {batch} {device}" for batch in ("16", "64") for device in ("cpu", "gpu")
-    ]
-    names = [f"train_batch cpu,gpu batch={batch}" for batch in ("16", "64")]
-    assert [group.name for group in planned.plan.groups] == names
-
-
 def test_an_instance_of_a_divided_card_is_used_like_a_card(plan):
     instance = Instance("0:0", "MIG-cccc", "NVIDIA A100 MIG 1g.5gb", 5 * 2**30)
     card = replace(A100, is_partitioned=True, instances=[instance])
@@ -231,19 +194,6 @@ def test_code_that_is_loaded_lazily_is_compiled_in_parts(plan, snapshot):
     assert find_first_starts(eager.plan) == ["tf2.14"]
     assert find_first_starts(lazy.plan) == []
     assert [eager.gpu_lines[-1], lazy.gpu_lines[-1]] == snapshot
-
-
-def test_graph_mode_is_not_launched_in_keras_3_which_trains_nothing_there(plan):
-    planned = plan(H100, suite="headline")
-    cells = [cell for cell in planned.cells if (cell.scenario, cell.environment) == ("keras_step", "tf2.16")]
-    assert {cell.axes["mode"] for cell in cells} == {"eager"}
-    reasons = {
-        entry.cell.axes["call"]: entry.reason
-        for entry in planned.plan.unavailable
-        if (entry.cell.environment, entry.cell.axes.get("mode")) == ("tf2.16", "graph")
-    }
-    assert set(reasons) == {"train_on_batch", "fit_epoch"}
-    assert all(" eager " in reason for reason in reasons.values())
 
 
 @pytest.mark.parametrize(

@@ -565,17 +565,6 @@ def test_clocks_are_locked_before_anything_is_made_and_unlocked_where_a_run_cann
     assert not Path("results").exists()
 
 
-def test_a_profile_is_reported_and_is_no_run_to_go_on_with(options):
-    selection = {name: options[name] for name in ("scenarios", "axes", "backend", "seed")}
-    completed = session.run(session.plan(session.ProfileRequest(**selection, calls=3)))
-    assert {launch.role for launch in completed.results.launches} == {Role.PROFILE}
-    assert {"profile.md", "profile.html"} <= {path.name for path in completed.written.files}
-    with pytest.raises(UsageError, match="has profiles"):
-        session.resume(completed.folder)
-    with pytest.raises(UsageError, match="has profiles"):
-        session.export(completed.folder, "json")  # type: ignore[arg-type]
-
-
 @pytest.mark.usefixtures("instant")
 def test_a_run_waits_for_another_one_where_it_is_asked_to(options):
     planned = session.plan(session.Request(**options))
@@ -737,34 +726,3 @@ def test_runs_on_both_devices_are_compared_with_runs_on_one_and_have_the_same_se
     (on_cpu, on_gpu), (lone,) = (summarize(session.read(folder)).points for folder in folders)
     assert (on_cpu.device, on_gpu.device, on_gpu.axes) == ("cpu", "gpu", lone.axes)
     assert on_gpu.against == {**lone.axes, "device": "cpu"}
-
-
-BATCHES = """\
-# /// script
-# requires-python = ">=3.6"
-#
-# [tool.harness]
-# title = "Batches"
-#
-# [tool.harness.axes]
-# batch = { sweep = [1, 64] }
-# ///
-
-
-def scenario(bench, batch):
-    bench.measure(lambda: None)
-"""
-
-
-def test_a_sweep_on_both_devices_reports_the_size_from_which_on_the_gpu_is_faster(
-    options, write_scenario, both, snapshot
-):
-    write_scenario("batches", BATCHES)
-    completed = make_run(options, scenarios=["batches"], axes={"batch": ["1", "64"]})
-    assert not completed.broken
-    assert {launch.round for launch in completed.results.launches} >= {1, 2, 3}
-    assert {(job.cell.device, job.limits.gpus) for _, job in both.jobs} == {(Device.CPU, ()), (Device.GPU, ("0",))}
-    text = (completed.folder / "report.md").read_text()
-    (sentence,) = [line for line in text.splitlines() if "crossover" in line]
-    assert sentence == snapshot
-    assert "crossover" in (completed.folder / "report.html").read_text()
