@@ -161,12 +161,12 @@ def run(
 
 
 def complete(of: Run, rounds: int = 5) -> Run:
-    """The run, each of whose groups has ended after these rounds."""
+    """Return the run, each of whose groups has ended after these rounds."""
     return replace(of, stops={group.name: Stop(StopReason.ROUNDS, rounds) for group in of.plan.groups})
 
 
 def nightly_run(day: str, **changes: Any) -> Run:
-    """A complete run of `cells()` by the machine `lab`, which started on a day such as 2026-11-03."""
+    """Return a complete run of `cells()` by the machine `lab`, which started on a day such as 2026-11-03."""
     started = {"id": f"{day}T04-10-00Z-aaaa", "started": f"{day}T04:10:00+00:00"}
     return complete(run(controlled=True, **{**started, "machine": Machine("m-00000001", "lab"), **changes}))
 

@@ -210,7 +210,7 @@ def check_goes_on(killer: Killer, launches: int = LAUNCHES) -> None:
 
 
 def check_untouched(killer: Killer, before: list[bytes]) -> None:
-    """Each launch is there once, those that were finished before as they were; there are reports, and no more."""
+    """Check that the run has each launch once and a report, and that no temporary file or process remains."""
     folder = killer.folder
     assert whole_lines(folder)[: len(before)] == before
     launches = session.read(folder).launches
@@ -225,7 +225,7 @@ def check_untouched(killer: Killer, before: list[bytes]) -> None:
 
 
 def check_whole(killer: Killer, before: list[bytes], launches: int = LAUNCHES) -> None:
-    """Besides, all launches of the plan are there."""
+    """Check that the run also has all launches of its plan."""
     check_untouched(killer, before)
     stored = session.read(killer.folder).launches
     # a round that was interrupted is done again whole, and so is one that others disturbed; of the pilot, what lacks
