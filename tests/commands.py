@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 def run_harness(
     *arguments: str, cwd: Path = ROOT, environ: Mapping[str, str] | None = None, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run `harness` of this clone with these variables beside those of `environ`, by default this process's."""
+    """Run `harness` of this clone with these variables and `environ`, by default the variables of this process."""
     command = [sys.executable, "-m", "harness", *arguments]
     environ = {**(os.environ if environ is None else environ), "PYTHONPATH": str(ROOT), **variables}
     return subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, check=False)

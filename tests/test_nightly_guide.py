@@ -1,12 +1,11 @@
 """The guides to nightly runs: every command runs, every file is valid, and each workflow fits what it uses."""
 
-import re
-
 import pytest
 import yaml
 
 from tests.commands import git
 from tests.conftest import ROOT
+from tests.documents import find_blocks
 from tests.workflow import install_harness, push_history, run_script
 
 PAGES = ("run-nightly-in-ci.md", "nightly-runners.md")
@@ -27,8 +26,7 @@ def scenario(bench):
 
 
 def blocks(language):
-    texts = re.findall(rf"^ *```{language}\n(.*?)^ *```", GUIDE, flags=re.DOTALL | re.MULTILINE)
-    return [re.sub(r"(?m)^   ", "", block) if block.startswith("   ") else block for block in texts]
+    return find_blocks(GUIDE, language)
 
 
 COMMANDS = [line for block in blocks("sh") for line in block.splitlines()]

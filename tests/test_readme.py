@@ -9,13 +9,12 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from harness.cli import advice, app
 from harness.cli.examples import EXAMPLES
 from tests import two_runs
 from tests.cli.conftest import stored
 from tests.conftest import ROOT
+from tests.documents import check_accepted, find_blocks, split_command
 from tests.factories import complete
 from tests.shards import store_shards
 
@@ -41,16 +40,10 @@ REPORT = ROOT / "docs" / "examples" / "headline"
 
 
 def blocks(text: str, language: str) -> list[list[str]]:
-    texts = re.findall(rf"^ *```{language}\n(.*?)^ *```", text, flags=re.DOTALL | re.MULTILINE)
-    lines = ([line.split("  #")[0].strip() for line in block.replace("\\\n", " ").splitlines()] for block in texts)
+    """Return the commands of each block, without comments."""
+    joined = (block.replace("\\\n", " ") for block in find_blocks(text, language))
+    lines = ([line.split("  #")[0].strip() for line in block.splitlines()] for block in joined)
     return [[line for line in block if line and not line.startswith("#")] for block in lines]
-
-
-def words(command: str) -> list[str]:
-    """Return the arguments of a `harness` command; in `source <(…)`, of the command in the parentheses."""
-    program, *arguments = shlex.split(re.sub(r"^source <\((.*)\)$", r"\1", command.removeprefix("$ ")))
-    assert program in ("harness", ".venv/bin/harness")
-    return arguments
 
 
 def runs_here(line: str) -> bool:
@@ -116,7 +109,7 @@ def test_the_commands_of_a_page_run(page, folder, tmp_path, forks):
             if path.name in " ".join(commands) or not path.name.startswith("SHARD"):
                 shutil.copytree(path, here / "results" / path.name)
         for command in commands:
-            arguments = words(command)
+            arguments = split_command(command)
             # keep the containers of other runs on this machine
             engine = {"DOCKER_HOST": f"unix://{tmp_path}/none.sock"} if arguments[0] == "clean" else {}
             environ = {**os.environ, "TMPDIR": str(tmp_path), **engine}
@@ -127,15 +120,9 @@ def test_the_commands_of_a_page_run(page, folder, tmp_path, forks):
 
 
 def test_the_commands_that_measure_or_build_are_accepted(monkeypatch):
-    started: list[str] = []
-    monkeypatch.setattr(advice.Command, "invoke", lambda _, context: started.append(context.command_path))
     commands = [command for command in [*CONSOLE, *STEPS] if command != f"$ {INSTALL}"]
     assert len(commands) > 20
-    for command in commands:
-        assert command.startswith("$ harness ")
-        started.clear()
-        CliRunner().invoke(app, words(command), prog_name="harness", catch_exceptions=False)
-        assert started, command
+    check_accepted(map(split_command, commands), monkeypatch)
 
 
 def test_the_table_is_a_real_reports():

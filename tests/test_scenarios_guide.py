@@ -9,16 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.documents import find_blocks
 from tests.workflow import run_script
 
 GUIDE = (ROOT / "docs" / "how-to" / "write-a-scenario.md").read_text()
 
 
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", GUIDE, flags=re.DOTALL | re.MULTILINE)
-
-
 def blocks(language: str = "") -> list[str]:
-    return [text for marked, text in BLOCKS if marked == language]
+    return find_blocks(GUIDE, language)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """What help shows: whole lines in 80 columns, values instead of types, headings, and examples that work."""
 
 import re
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,11 +9,12 @@ import typer
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
-from harness.cli import advice, app
+from harness.cli import app
 from harness.cli.examples import EXAMPLES
 from harness.model.errors import Exit
 from harness.session.request import OptionPanel
 from tests.conftest import ROOT
+from tests.documents import check_accepted, split_command
 
 
 def walk(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -35,14 +35,6 @@ def read_help(*words: str) -> str:
     return result.output
 
 
-def split_example(line: str) -> list[str]:
-    """Return the words after `harness`, without what is the shell's."""
-    command = re.sub(r" (>|#) .*", "", line.removeprefix("source <(").removesuffix(")"))
-    program, *words = shlex.split(command)
-    assert program == "harness"
-    return words
-
-
 def test_help_of_each_command_has_whole_lines_no_types_headings_and_examples():
     for name, command in COMMANDS.items():
         text = read_help(*name.split(), "--help")
@@ -51,7 +43,7 @@ def test_help_of_each_command_has_whole_lines_no_types_headings_and_examples():
         assert not re.search(r"<(str|int|float|path|file|list)\b", text), name
         examples = text.partition("\nExamples:\n")[2].strip().splitlines()
         assert len(examples) in (2, 3), name
-        assert {tuple(split_example(line.strip())[: len(name.split())]) for line in examples} == {tuple(name.split())}
+        assert {tuple(split_command(line.strip())[: len(name.split())]) for line in examples} == {tuple(name.split())}
         headings = re.findall(r"^(\S.*):$", text, re.MULTILINE)
         panels = [heading for heading in headings if heading in list(OptionPanel)]
         assert panels == [panel for panel in OptionPanel if panel in panels], name
@@ -74,11 +66,7 @@ def test_help_is_found_however_it_is_asked_for():
 
 
 def test_examples_can_be_typed(monkeypatch):
-    paths: list[str] = []
-    monkeypatch.setattr(advice.Command, "invoke", lambda _, context: paths.append(context.command_path))
-    for line in EXAMPLE_LINES:
-        CliRunner().invoke(app, split_example(line), prog_name="harness", catch_exceptions=False)
-    assert len(paths) == len(EXAMPLE_LINES)
+    check_accepted(map(split_command, EXAMPLE_LINES), monkeypatch)
 
 
 @pytest.mark.slow
@@ -88,7 +76,7 @@ def test_examples_that_measure_have_a_plan(harness, tmp_path):
     harness.environ["HARNESS_PROJECT"] = str(ROOT)
     plans = 0
     for line in EXAMPLE_LINES:
-        command, *words = (word for word in split_example(line) if word != "--dry-run")
+        command, *words = (word for word in split_command(line) if word != "--dry-run")
         if command in ("matrix", "run", "repro", "profile") and "list" not in words:
             plans += 1
             process = harness.call(command, "--dry-run", *words)
