@@ -1,16 +1,9 @@
-import codecs
 import io
-import os
-import pty
-import re
-import select
-import subprocess
-import termios
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pyte
-import pytest
 from rich.console import Console
 
 from harness.cli.display import (
@@ -20,6 +13,7 @@ from harness.cli.display import (
     PlainLaunches,
     describe,
     describe_estimate,
+    show_launches,
     show_preparation,
 )
 from harness.model.backend import PreparationStep, Stage
@@ -194,6 +188,13 @@ def test_a_cell_without_rounds_has_the_time_of_its_pilot_and_no_mean():
         ["old", "10.0", "ms", "pilot"],
         ["new", "10.1", "ms", "pilot"],
     ]
+
+
+def test_a_terminal_shows_a_table_and_another_output_a_line_for_each_launch(monkeypatch):
+    for is_terminal, kind in ((True, LiveLaunches), (False, PlainLaunches)):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda value=is_terminal: value)
+        with show_launches(run()) as launches:
+            assert type(launches) is kind
 
 
 def test_of_more_cells_than_there_are_lines_the_most_recent_are_shown():
@@ -392,54 +393,3 @@ def test_a_launch_is_described_by_its_step_its_observations_or_its_error(snapsho
         describe(launch(), Clock.CPU),
     ]
     assert descriptions == snapshot
-
-
-def record_screens(harness, arguments, columns, lines, resized):
-    """What a terminal shows while a command runs; when there is progress, it is `resized` once."""
-    terminal, screens, is_resized = Terminal(columns, lines), [], False
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (lines, columns))
-    environ = {name: value for name, value in harness.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
-    environ["TERM"] = "xterm-256color"
-    decode = codecs.getincrementaldecoder("utf-8")().decode
-    command = harness.command(*arguments)
-    with subprocess.Popen(
-        command, cwd=harness.root, env=environ, stdin=theirs, stdout=theirs, stderr=theirs
-    ) as process:
-        os.close(theirs)
-        while True:
-            if not select.select([ours], [], [], 0.1)[0]:  # nothing is half drawn
-                screens.append(terminal.content)
-                if not is_resized and sum("so far" in "".join(screen) for screen in screens) > 2:
-                    is_resized = True
-                    terminal.narrow(resized)
-                    termios.tcsetwinsize(ours, (lines, resized))
-                continue
-            try:
-                terminal.write(decode(os.read(ours, 65536)))
-            except OSError:  # the other end is closed
-                break
-        os.close(ours)
-    assert is_resized
-    assert process.returncode == 0
-    return screens
-
-
-@pytest.mark.slow
-def test_a_run_on_a_terminal_shows_how_far_it_is_all_the_time_and_can_be_resized(harness):
-    lengths = ("--rounds", "2", "--warmup", "1ms", "--measure", "600ms")
-    command = ["matrix", "-s", "ways", "-a", "way=fine", *lengths, "--backend", "local"]
-    screens = [
-        screen
-        for screen in record_screens(harness, command, 80, 24, resized=60)
-        if len(screen) > 1 and "so far" in screen[-2]
-    ]
-    for *_, bar, now in screens:
-        # before the first launch has ended, nothing tells how long the others take
-        assert re.match(r"[━─]{6,}  (0/\d+|\d+/\d+  (\d+ min )?\d+ s left)  [\d.]+ s so far$", bar), bar
-        assert re.match(r"(pilot|round \d of 2): ", now), now
-    *_, last = screens
-    assert max(map(len, last)) <= 60
-    assert sum("so far" in line for line in last) == 1
-    assert sum(line.startswith("cell ") for line in last) == 1
-    assert any(re.match(r"old .* [mµ]s .* baseline +\d$", line) for line in last)

@@ -1,7 +1,6 @@
 """The three methods of GPU access on an engine with NVIDIA's own toolkit, which gives the GPU 0, and no GPU 7.
 
-pytest doesn't collect this file by itself. `.github/gpu/ways` runs it on a machine that GitHub hosts, and
-tests/docker/test_gpu_ways.py runs it on the engine with substitutes for NVIDIA's programs.
+pytest doesn't collect this file by itself: `.github/gpu/ways` runs it on a machine that GitHub hosts.
 """
 
 import io

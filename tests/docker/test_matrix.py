@@ -1,13 +1,9 @@
 """From one command to a report, in real containers: without TensorFlow, and with TensorFlow 1.14 and 2.0."""
 
 import json
-import os
 import re
 import secrets
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -53,33 +49,6 @@ def test_a_run_of_two_environments_begins_with_the_image_that_is_there_and_ends_
     assert built in report
     assert lacking in report
     assert (folder / "report.html").read_text().endswith("</html>\n")
-
-
-def test_an_interruption_leaves_no_container(ways, engine, tmp_path):
-    name = ways.requirements[0].environment.name
-    cells = ["-s", "ways", "-a", "way=endless", "-e", name, "--backend", "docker", "--results", str(tmp_path)]
-    running = subprocess.Popen(
-        [sys.executable, "-m", "harness", "matrix", *cells],
-        cwd=ROOT,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-        env={**os.environ, "HARNESS_PROJECT": str(ways.root)},
-    )
-    with running:
-        containers: list[dict] = []
-        while not containers:  # its progress is shown when it ends, which is never
-            assert running.stderr is not None
-            assert running.poll() is None, running.stderr.read()
-            for folder in [path.parent for path in tmp_path.glob("*/run.json")]:
-                label = {"label": f"harness.run={folder.name}"}
-                containers = engine.api.containers(filters=label)
-        running.send_signal(signal.SIGINT)
-        output = running.stderr.read()
-    assert running.returncode == 130
-    assert "harness matrix --resume" in output
-    assert not engine.api.containers(all=True, filters=label)
-    assert (folder / "report.md").exists()
 
 
 def read_launches(folder: Path) -> list[dict]:
