@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from harness import DISTRIBUTION, __version__
-from harness.store.folder import RunFolder
+from tests.cli.conftest import stored
 from tests.runs import launch, run
 
 ROOT = Path(__file__).parents[1]
@@ -87,16 +87,6 @@ def installed(programs: Path, tmp_path: Path) -> Installed:
     here = tmp_path / "elsewhere"
     here.mkdir()
     return Installed(programs, here)
-
-
-@pytest.fixture
-def stored(tmp_path: Path) -> Path:
-    folder = RunFolder.create(tmp_path, "run")
-    example = run()
-    folder.write_run(example)
-    group = example.plan.groups[0]
-    folder.append(launch(group=group.name, cell=group.cells[0]))
-    return folder.path
 
 
 @pytest.mark.slow
@@ -173,7 +163,7 @@ def test_a_new_scenario_lies_in_this_folder_beside_those_of_the_harness(installe
 
 
 @pytest.mark.slow
-def test_a_project_that_is_named_is_read_and_the_templates_are_the_harnesss_own(installed, stored, tmp_path):
+def test_a_project_that_is_named_is_read_and_the_templates_are_the_harnesss_own(installed, tmp_path):
     project = tmp_path / "project"
     for name in ("images", "scenarios"):
         shutil.copytree(ROOT / name, project / name)
@@ -181,7 +171,9 @@ def test_a_project_that_is_named_is_read_and_the_templates_are_the_harnesss_own(
     (project / "scenarios" / "train_batch.py").unlink()
     named = {"HARNESS_PROJECT": str(project)}
     assert "train_batch: " not in installed.printed("scenarios", "list", **named)
-    installed.printed("report", str(stored), **named)
+    group = run().plan.groups[0]
+    folder = stored(tmp_path, run(), [launch(group=group.name, cell=group.cells[0])])
+    installed.printed("report", str(folder), **named)
     installed.printed("doctor", "--no-listen", **named)
     installed.printed("scenarios", "new", "mine", **named)
     assert (project / "scenarios" / "mine.py").is_file()

@@ -3,12 +3,16 @@
 from functools import cache
 
 from harness.analysis.results import Results
+from harness.history import page as history
+from harness.history.states import judge_series
+from harness.model.history import Note
 from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.report import sections
 from harness.report.blocks import remove_pictures
 from harness.report.html import page
 from tests.factories import cells, rounds, run, scenario
+from tests.history.nights import entries, key, noise, series
 from tests.report.formats.examples import HOSTILE, example, hostile, nothing
 from tests.report.handmade import everything
 
@@ -49,3 +53,10 @@ def many() -> tuple[Run, list[Launch]]:
 @cache
 def large() -> str:
     return render(*many())
+
+
+@cache
+def hostile_history() -> str:
+    text = "</script><script>document.title = 'broken'</script>"
+    of = series(key(text, text, call=text), noise(3))
+    return history.render([judge_series(of)], entries(3), [Note("2026-08-02", text)], 0.03)

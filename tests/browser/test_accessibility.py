@@ -1,10 +1,10 @@
-"""axe-core finds nothing wrong with report.html."""
+"""axe-core finds nothing wrong with report.html, and with a history of hostile names."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from tests.browser.pages import empty, small, strange
+from tests.browser.pages import empty, hostile_history, small, strange
 
 pytestmark = pytest.mark.browser
 
@@ -23,7 +23,7 @@ def wrong_in_both_schemes(page: Page) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", [small, strange, empty])
+@pytest.mark.parametrize("text", [small, strange, empty, hostile_history])
 def test_a_page_and_its_dialog(open_page, text):
     page = open_page(text())
     expect(page.locator("[data-chart]:not([data-drawn])")).to_have_count(0)

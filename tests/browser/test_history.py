@@ -7,11 +7,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from harness.history import page as history
-from harness.history.states import judge_series
-from harness.model.history import Note
 from harness.report.html import assets
-from tests.browser.test_accessibility import wrong_in_both_schemes
-from tests.history.nights import entries, key, noise, season, series
+from tests.browser.pages import hostile_history
+from tests.history.nights import season
 
 pytestmark = pytest.mark.browser
 
@@ -19,13 +17,6 @@ pytestmark = pytest.mark.browser
 @cache
 def seasonal() -> str:
     return history.render(*season(), 0.03)
-
-
-@cache
-def hostile() -> str:
-    text = "</script><script>document.title = 'broken'</script>"
-    of = series(key(text, text, call=text), noise(3))
-    return history.render([judge_series(of)], entries(3), [Note("2026-08-02", text)], 0.03)
 
 
 def lines(page: Page) -> Locator:
@@ -43,14 +34,6 @@ def flags(page: Page) -> Locator:
 
 def places(page: Page) -> list[float]:
     return shown(page).evaluate_all("dots => dots.map((dot) => dot.getBoundingClientRect().x)")
-
-
-@pytest.mark.slow
-def test_axe_finds_nothing(open_page):
-    for text in (seasonal, hostile):
-        page = open_page(text())
-        page.get_by_text("Runs:").click()
-        assert wrong_in_both_schemes(page) == []
 
 
 def test_the_page_shows_what_was_found_first_with_its_level_its_breaks_and_notes(open_page):
@@ -218,7 +201,7 @@ def test_a_page_without_vega_has_no_charts_and_says_so(open_page, monkeypatch):
 
 
 def test_hostile_strings_are_shown_as_text(open_page):
-    page = open_page(hostile())
+    page = open_page(hostile_history())
     assert page.title() == "History of 3 runs on 1 machine, 1 Aug 2026 to 3 Aug 2026"
     expect(page.locator("#series-name")).to_contain_text("<script>document.title = 'broken'</script>")
     expect(page.locator("main script")).to_have_count(0)

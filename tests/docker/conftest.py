@@ -7,6 +7,7 @@ import secrets
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -128,21 +129,35 @@ def launched(need_images):
     assert backend.clean(backend._run) == 0
 
 
+#: The keys of an environment in the bake file.
+KEYS = ("name", "tensorflow", "python", "as_of", "cuda", "cudnn", "gpu_code", "cuda_image", "gpu_image")
+
+
+def copy_images(root: Path) -> None:
+    """Copy what images are built from to a project, which gets an empty folder of locks."""
+    (root / "images" / "locks").mkdir(parents=True)
+    for path in (ROOT / "images").glob("*.*"):
+        shutil.copy(path, root / "images")
+
+
+def write_catalog(root: Path, environments: Iterable[Environment]) -> None:
+    """Write our bake file with other environments."""
+    entries = [[f'{key} = "{getattr(entry, key)}"' for key in KEYS if getattr(entry, key)] for entry in environments]
+    listed = "".join(f"    {{ {', '.join(pairs)} }},\n" for pairs in entries)
+    text = (ROOT / "docker-bake.hcl").read_text()
+    bake = re.sub(r"default = \[.*?\n  \]", lambda _: f"default = [\n{listed}  ]", text, count=1, flags=re.DOTALL)
+    (root / "docker-bake.hcl").write_text(bake)
+
+
 @pytest.fixture
 def gpu_project(tmp_path):
     """A project whose one environment is TensorFlow 2.0 for GPUs, by a name of its own: its folder, and that."""
     root, name = tmp_path / "project", f"test-{secrets.token_hex(4)}"
-    (root / "images" / "locks").mkdir(parents=True)
-    for path in (ROOT / "images").iterdir():
-        if path.is_file():
-            shutil.copy(path, root / "images")
+    copy_images(root)
     shutil.copytree(ROOT / "scenarios", root / "scenarios")
     (root / "images" / "locks" / f"{name}-gpu.txt").write_text("tensorflow==2.0.0\nkeras==2.3.1\n")
-    (root / "docker-bake.hcl").write_text(
-        'variable "ENVIRONMENTS" {\n  default = [\n    { '
-        f'name = "{name}", tensorflow = "2.0.0", python = "3.7", as_of = "2020-01-01T00:00:00Z", '
-        'cuda = "11.2", cudnn = "8.1", gpu_code = "sm_35 compute_80" },\n  ]\n}\n'
-    )
+    gpu = {"cuda": "11.2", "cudnn": "8.1", "gpu_code": "sm_35 compute_80"}
+    write_catalog(root, [Environment(name, "2.0.0", "3.7", "2020-01-01T00:00:00Z", **gpu)])
     project = Folder(root)
     return root, load_lock(project, load_environments(project)[name], Device.GPU)
 
@@ -181,11 +196,7 @@ class Project:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        (root / "images").mkdir()
-        for path in (ROOT / "images").iterdir():
-            if path.is_file():
-                shutil.copy(path, root / "images")
-        (root / "images" / "locks").mkdir()
+        copy_images(root)
         self.requirements: list[Requirement] = []
 
     def add(self, name: str, python: str, lock: str = "") -> Requirement:
@@ -194,20 +205,8 @@ class Project:
         environment = Environment(name, "0", python, "2020-01-01T00:00:00Z")
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
         self.requirements.append(Requirement(environment, Device.CPU, Lock(path, sha256, {})))
-        self._write()
+        write_catalog(self.root, [requirement.environment for requirement in self.requirements])
         return self.requirements[-1]
-
-    def _write(self) -> None:
-        environments = [requirement.environment for requirement in self.requirements]
-        lines = [
-            f'{{ name = "{environment.name}", tensorflow = "0", python = "{environment.python}", '
-            f'as_of = "{environment.as_of}" }},'
-            for environment in environments
-        ]
-        listed = "default = [\n" + "\n".join(lines) + "\n  ]"
-        text = (ROOT / "docker-bake.hcl").read_text()
-        bake = re.sub(r"default = \[.*?\n  \]", lambda _: listed, text, count=1, flags=re.DOTALL)
-        (self.root / "docker-bake.hcl").write_text(bake)
 
 
 @pytest.fixture

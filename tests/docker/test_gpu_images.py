@@ -3,7 +3,6 @@
 import dataclasses
 import re
 import secrets
-import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import pytest
 
 from harness.backends.docker.cuda import check_cuda
 from harness.model.environment import Environment
+from tests.docker.conftest import copy_images, write_catalog
 from tests.fatbinaries import library
 from tests.shared_objects import shared_object
 
@@ -53,17 +53,11 @@ class Builder:
 
     def build(self, environment: Environment, lock: str = "# nothing\n") -> str:
         """Returns the tag; fails with the builder's words."""
-        images = self.root / environment.name / "images"
-        (images / "locks").mkdir(parents=True)
-        for path in (ROOT / "images").glob("*.*"):
-            shutil.copy(path, images)
-        (images / "locks" / f"{environment.name}-gpu.txt").write_text(lock)
-        keys = ("name", "tensorflow", "python", "as_of", "cuda", "cudnn", "gpu_code", "cuda_image", "gpu_image")
-        pins = ", ".join(f'{key} = "{getattr(environment, key)}"' for key in keys if getattr(environment, key))
-        text = (ROOT / "docker-bake.hcl").read_text()
-        bake = re.sub(r"default = \[.*?\n  \]", f"default = [{{ {pins} }}]", text, count=1, flags=re.DOTALL)
-        (images.parent / "docker-bake.hcl").write_text(bake)
-        self._run("buildx", "bake", "--load", "--progress=plain", f"gpu-{environment.name}", cwd=images.parent)
+        project = self.root / environment.name
+        copy_images(project)
+        (project / "images" / "locks" / f"{environment.name}-gpu.txt").write_text(lock)
+        write_catalog(project, [environment])
+        self._run("buildx", "bake", "--load", "--progress=plain", f"gpu-{environment.name}", cwd=project)
         self.tags.append(f"harness/{environment.name}:gpu")
         return self.tags[-1]
 

@@ -2,7 +2,6 @@ import dataclasses
 import hashlib
 import shutil
 import sys
-import zipfile
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from harness.model.backend import Stage
 from harness.model.environment import Lock
 from harness.model.errors import CannotRunHereError, UnavailableError
 from tests.backends.conftest import ROOT, requirement_of
+from tests.packageindex import PackageIndex
 
 FAKE = """#!/bin/sh
 set -eu
@@ -129,24 +129,15 @@ def test_without_its_python_one_is_unavailable_and_where_none_can_be_had_nothing
         backend.prepare([old], lambda line: None)
 
 
-def make_wheel(folder):
-    """A package of which the index has no such file; returns its line in a lock."""
-    folder.mkdir()
-    wheel = folder / "harness_tiny-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("harness_tiny.py", "")
-        about = "harness_tiny-1.0.dist-info"
-        archive.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: harness-tiny\nVersion: 1.0\n\n")
-        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{about}/RECORD", "")
-    return f"harness-tiny==1.0 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
-
-
 @pytest.mark.slow
 def test_one_of_a_folder_of_packages_that_is_made_again_differs_in_times_alone(tmp_path, cache, monkeypatch):
     monkeypatch.setenv("HARNESS_WHEELS", str(tmp_path / "wheels"))
     requirement = requirement_of(tmp_path)
-    requirement.lock.path.write_text(make_wheel(tmp_path / "wheels"))
+    (tmp_path / "wheels").mkdir()
+    # the index has no such package
+    wheel = PackageIndex(tmp_path / "wheels").add("harness_tiny-1.0-py3-none-any")
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    requirement.lock.path.write_text(f"harness-tiny==1.0 --hash=sha256:{digest}\n")
     lock = dataclasses.replace(requirement.lock, pins={"harness-tiny": "1.0"})
     requirement = dataclasses.replace(requirement, lock=lock)
     backend = LocalBackend(ROOT, "test-run")
