@@ -5,15 +5,11 @@ import os
 import random
 import shutil
 import signal
-import threading
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from socketserver import ThreadingUnixStreamServer
 from typing import Any
 
 import psutil
@@ -46,14 +42,6 @@ POINTS = tomllib.loads(Path(__file__).with_name("kill_points.toml").read_text())
 #: How many launches a run of two rounds has, before which there is a pilot.
 LAUNCHES_WITH_A_PILOT = 2 + 2 * LAUNCHES
 
-#: A `docker` command whose builds end only if the file `BUILT` exists.
-BUILDER = """\
-#!/bin/sh
-case "$*" in
-  *inspect*) echo "Driver: docker" ;;
-  *bake*) echo "#5 [environment 1/1] RUN make"; echo "#5 0.1 output"; [ -e "$BUILT" ] || exec sleep 600 ;;
-esac
-"""
 
 #: A step that is slower in the environment `new`, and of which a launch takes no longer than one call.
 SLOWER = """\
@@ -337,63 +325,6 @@ def test_a_run_in_containers_that_is_killed_leaves_none(killer, engine, built, p
     finally:
         shutil.rmtree(root / "scenarios")
         killer("clean", str(killer.folder))
-
-
-@pytest.mark.slow
-@cases("BUILDING", 1)
-def test_a_build_of_an_image_that_is_killed_ends_its_builder_and_is_done_again(killer, points):
-    for point in killer.visit(points):
-        programs, wheels, image = (killer.root / name for name in ("programs", "wheels", "image"))
-        for folder in (programs, wheels):
-            folder.mkdir()
-        (programs / "docker").write_text(BUILDER)
-        (programs / "docker").chmod(0o755)
-        (wheels / "notes.txt").write_text("")
-        killer.environ |= {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "HARNESS_WHEELS": str(wheels)}
-        with imitated_engine(killer.root / "engine.sock", image) as address:
-            killer.environ |= {"DOCKER_HOST": address, "BUILT": str(image)}
-            killer.check_killed(killer("images", "build", "old", at=point))
-            while builders := [process for process in psutil.process_iter() if works_in(process, killer.harness.root)]:
-                assert not psutil.wait_procs(builders, timeout=30)[1]
-            (abandoned,) = killer.root.glob(".harness-wheels-*")
-            os.utime(abandoned, (0, 0))
-            image.write_text("")
-            assert killer("images", "build", "old") == 0, killer.output
-        assert "old: sha256:0" in killer.output
-        assert not list(killer.root.glob(".harness-wheels-*"))
-        assert not list((killer.root / "tmp").iterdir())
-
-
-@contextmanager
-def imitated_engine(path: Path, image: Path) -> Iterator[str]:
-    """Yield the address of an imitation of Docker Engine, which has an image if the file `image` exists."""
-
-    class PackageHandler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            status, answer = 200, '{"ApiVersion": "1.44", "Driver": "overlay2"}'
-            if "/images/json?" in self.path:
-                answer = "[]"
-            elif "/images/" in self.path:
-                status, answer = 404, '{"message": "no such image"}'
-                if image.exists():
-                    status, answer = 200, '{"Id": "sha256:0", "Config": {}}'
-            body = answer.encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingUnixStreamServer(str(path), PackageHandler) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"unix://{path}"
-        server.shutdown()
-        thread.join()
 
 
 @pytest.mark.slow
