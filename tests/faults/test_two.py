@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.history.index import History
 from harness.machine.identity import load_machine
 from harness.model.run import Stop, StopReason
 from harness.store.folder import RunFolder
@@ -84,13 +83,3 @@ def test_a_machine_and_its_secret_are_made_by_several_at_once(tmp_path, monkeypa
     signed = together(lambda _: sign(b'{\n  "a": 1\n}\n'))
     assert len(set(signed)) == 1
     assert is_from_here(signed[0])  # type: ignore[arg-type]
-
-
-@pytest.mark.slow
-def test_two_history_add_of_one_run(harness, tmp_path):
-    folder = stored(harness.root / "results")
-    harness.environ["HARNESS_HISTORY"] = str(tmp_path / "history.duckdb")
-    for message in wait(*(harness.start("history", "add", str(folder.path)) for _ in range(2))):
-        assert message.startswith("0 "), message
-    with History.open(harness.environ["HARNESS_HISTORY"]) as history:
-        assert [entry.run for entry in history.runs()] == ["run"]
