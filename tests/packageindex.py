@@ -29,6 +29,14 @@ class PackageIndex:
         self.accounts: list[str] = []
         self.url = ""
 
+    @property
+    def environ(self) -> dict[str, str]:
+        """The variables of a process whose uv takes packages from here alone."""
+        return {
+            "UV_DEFAULT_INDEX": f"{self.url}/simple",
+            **{"UV_NO_CACHE": "1", "UV_HTTP_RETRIES": "0", "NO_PROXY": "127.0.0.1"},
+        }
+
     def add(
         self, name: str, uploaded: str = "2022-02-02T17:03:00Z", requires: Sequence[str] = (), text: str = ""
     ) -> Path:
@@ -77,6 +85,16 @@ class PackageIndex:
             for path in paths
         ]
         return json.dumps({"meta": {"api-version": "1.1"}, "name": name, "files": files}).encode() if files else None
+
+
+def make_lock(*files: Path) -> str:
+    """Return the lines of a lock that names these files."""
+    lines = []
+    for path in files:
+        version = path.name.removesuffix(".tar.gz").split("-")[1]
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        lines.append(f"{_package(path)}=={version} \\\n    --hash=sha256:{digest}\n")
+    return "".join(lines)
 
 
 @contextmanager

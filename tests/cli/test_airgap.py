@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Harness
-from tests.packageindex import PackageIndex, serving
+from tests.packageindex import PackageIndex, make_lock, serving
 
 
 @pytest.fixture
@@ -17,17 +17,10 @@ def package_index(tmp_path: Path, harness: Harness) -> Iterator[PackageIndex]:
     """An index with what the lock of `old` names; uv itself is no part of this."""
     (tmp_path / "index").mkdir()
     with serving(tmp_path / "index") as index:
-        path = index.add("one-1.0-py3-none-any")
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        lock = f"one==1.0 \\\n    --hash=sha256:{digest}\n"
+        lock = make_lock(index.add("one-1.0-py3-none-any"))
         (harness.root / "images" / "locks" / "old-cpu.txt").write_text(lock)
         (harness.root / "images" / "uv.txt").write_text("# nothing\n")
-        harness.environ |= {
-            "UV_DEFAULT_INDEX": f"{index.url}/simple",
-            "UV_NO_CACHE": "1",
-            "NO_PROXY": "127.0.0.1",
-            "UV_HTTP_RETRIES": "0",
-        }
+        harness.environ |= index.environ
         yield index
 
 

@@ -1,6 +1,5 @@
 """`harness history confirm`: nights in which one package of a lock moved, and both locks measured side by side."""
 
-import hashlib
 import math
 import re
 from collections import defaultdict
@@ -29,7 +28,7 @@ from harness.session.request import Request
 from harness.store import codec
 from tests.cli.conftest import Harness
 from tests.history.series import of_line, stepped
-from tests.packageindex import PackageIndex, serving
+from tests.packageindex import PackageIndex, make_lock, serving
 
 SCENARIO = """\
 # /// script
@@ -64,10 +63,8 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIn
             index.add(f"tensorflow-{version}-py3-none-any", requires=["speed"])
         for version, seconds in (("1.0", 0.01), ("2.0", 0.04), ("3.0", 0.04)):
             index.add(f"speed-{version}-py3-none-any", text=f"SECONDS = {seconds}\n")
-        monkeypatch.setenv("UV_DEFAULT_INDEX", f"{index.url}/simple")
-        monkeypatch.setenv("UV_NO_CACHE", "1")
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+        for name, value in index.environ.items():
+            monkeypatch.setenv(name, value)
         yield index
 
 
@@ -90,11 +87,9 @@ def command(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
 
 def lock(index: PackageIndex, name: str, speed: str) -> None:
     """Write the lock of a release with a version of the package speed."""
-    pins = {"setuptools": "60.0", "speed": speed, "tensorflow": RELEASES[name], "wheel": "0.37"}
-    files = {f"{pin}=={version}": f"{pin}-{version}-py3-none-any.whl" for pin, version in pins.items()}
-    hashes = {pin: hashlib.sha256((index.folder / file).read_bytes()).hexdigest() for pin, file in files.items()}
-    lines = [f"{pin} \\\n    --hash=sha256:{digest}\n" for pin, digest in hashes.items()]
-    Path("images", "locks", f"{name}-cpu.txt").write_text("".join(lines))
+    pins = ("setuptools-60.0", f"speed-{speed}", f"tensorflow-{RELEASES[name]}", "wheel-0.37")
+    files = [index.folder / f"{pin}-py3-none-any.whl" for pin in pins]
+    Path("images", "locks", f"{name}-cpu.txt").write_text(make_lock(*files))
 
 
 def add_nights(command: Callable[..., Result], environments: dict[str, dict[int, SeriesSoftware]]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.lacking import python
+from tests.packageindex import make_lock
 from tests.stand_in.gpus import H100, RTX_3090, T4, Machine
 from tests.stand_in.project import StandInProject
 
@@ -38,7 +39,7 @@ def make_wheel(libraries: Path, folder: Path) -> str:
     with zipfile.ZipFile(wheel, "w") as archive:
         for name, content in {**files, f"{about}/RECORD": record.encode()}.items():
             archive.writestr(name, content)
-    return f"stand-in==1.0 \\\n    --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+    return make_lock(wheel)
 
 
 @pytest.fixture(scope="module")

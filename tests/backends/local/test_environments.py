@@ -1,5 +1,4 @@
 import dataclasses
-import hashlib
 import shutil
 import sys
 from contextlib import ExitStack
@@ -14,7 +13,7 @@ from harness.model.backend import Stage
 from harness.model.environment import Lock
 from harness.model.errors import CannotRunHereError, UnavailableError
 from tests.backends.conftest import ROOT, requirement_of
-from tests.packageindex import PackageIndex
+from tests.packageindex import PackageIndex, make_lock
 
 FAKE = """#!/bin/sh
 set -eu
@@ -136,8 +135,7 @@ def test_one_of_a_folder_of_packages_that_is_made_again_differs_in_times_alone(t
     (tmp_path / "wheels").mkdir()
     # the index has no such package
     wheel = PackageIndex(tmp_path / "wheels").add("harness_tiny-1.0-py3-none-any")
-    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    requirement.lock.path.write_text(f"harness-tiny==1.0 --hash=sha256:{digest}\n")
+    requirement.lock.path.write_text(make_lock(wheel))
     lock = dataclasses.replace(requirement.lock, pins={"harness-tiny": "1.0"})
     requirement = dataclasses.replace(requirement, lock=lock)
     backend = LocalBackend(ROOT, "test-run")

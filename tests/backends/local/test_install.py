@@ -1,6 +1,5 @@
 """`images/install.sh`, which makes environments and images from locks."""
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.backends.conftest import ROOT
-from tests.packageindex import PackageIndex, serving
+from tests.packageindex import PackageIndex, make_lock, serving
 
 #: Builds a wheel that says which version of `wheel` it was built with.
 BUILDS = """\
@@ -55,17 +54,14 @@ def add_source(index: PackageIndex) -> None:
 def test_a_source_is_built_with_the_tools_of_its_own_lock_and_nothing_is_left_beside(tmp_path):
     (tmp_path / "index").mkdir()
     (tmp_path / "tmp").mkdir()
-    folders = {"UV_CACHE_DIR": str(tmp_path / "cache"), "TMPDIR": str(tmp_path / "tmp")}
     with serving(tmp_path / "index") as index:
         add_source(index)
-        environ = {**os.environ, **folders, "UV_DEFAULT_INDEX": f"{index.url}/simple", "NO_PROXY": "127.0.0.1"}
+        environ = {**os.environ, **index.environ, "TMPDIR": str(tmp_path / "tmp")}
         environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
         for version in ("0.33", "0.36"):
-            files = {f"wheel=={version}": index.add(f"wheel-{version}-py3-none-any")}
-            files["thing==1.0"] = index.folder / "thing-1.0.tar.gz"
-            hashes = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
             lock, folder = tmp_path / f"{version}.txt", tmp_path / version
-            lock.write_text("".join(f"{name} \\\n    --hash=sha256:{digest}\n" for name, digest in hashes.items()))
+            wheel = index.add(f"wheel-{version}-py3-none-any")
+            lock.write_text(make_lock(wheel, index.folder / "thing-1.0.tar.gz"))
             subprocess.run(
                 ["sh", ROOT / "images" / "install.sh", sys.executable, lock, folder], env=environ, check=True
             )
