@@ -1,6 +1,6 @@
 """Side effects of interleaving, checked in every interleaved run.
 
-In some turns, a launch takes three samples in succession. The first sample is interleaved. During the others, the
+In some turns, a launch takes several samples in succession. The first sample is interleaved. During the others, the
 process has the caches for itself, and the machine is in nearly the same state. `compare_sequential` compares them, on
 the log scale. If the cells of a round affect each other, the two differ. Earlier versions compared all interleaved
 samples with samples at the end of a launch, which mainly showed the machine's drift. `Waiting` describes a process that

@@ -25,9 +25,10 @@ from harness.runner.stop_rules import Widths
 #: But there are at least three turns.
 TURNS_PATIENCE = 2.0
 
-#: In one of LONG_ONE_IN turns, starting with the third, each launch takes LONG_TURN samples in succession. The first of
-#: them is interleaved. The others have the caches for themselves, and check the interleaving.
-LONG_ONE_IN, LONG_TURN = 4, 3
+#: In one of LONG_ONE_IN turns, from the second on, each launch takes LONG_TURN samples in succession. The first of
+#: them is interleaved. The other has the caches for itself, and checks the interleaving. A machine's noise lasts about
+#: 0.2 s, so a third sample would add little: three samples in every fourth turn have 1.5 times the error.
+LONG_ONE_IN, LONG_TURN = 2, 2
 
 #: The assumed memory use of a launch, in bytes, if no pilot has measured it.
 USUAL_MEMORY = 2.0**30
@@ -367,7 +368,7 @@ class RunExecutor:
             if not waiting_launchings or (number >= FEWEST_TURNS and slowest >= longest):
                 return
             self.listener.turn(number + 1, len(turns))
-            samples = LONG_TURN if number % LONG_ONE_IN == FEWEST_TURNS - 1 else 1
+            samples = 1 if (number + 1) % LONG_ONE_IN else LONG_TURN
             for position, launching in enumerate(waiting_launchings):
                 launching.turn(position, samples)
                 if not launching.waits:

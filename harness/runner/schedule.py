@@ -33,8 +33,8 @@ TOLERANCE = 0.1
 #: between its samples, and takes more samples in some turns.
 UNMEASURED = 2.0
 
-#: The smallest number of calls in a launch, even if calls are slow: three turns, one of which has three calls.
-FEWEST_CALLS = 5
+#: The smallest number of calls in a launch, even if calls are slow: three turns, one of which has two calls.
+FEWEST_CALLS = 4
 
 #: The compared pairs of cells, by group, in the order of the tables.
 Pairs = Mapping[str, Sequence[tuple[Cell, Cell]]]
