@@ -19,6 +19,7 @@ from harness.cli import advice, completion
 from harness.cli.messages import (
     NO_WRITE,
     handle_signals,
+    is_denied,
     open_closed_streams,
     say,
     say_defect,
@@ -145,7 +146,7 @@ def main() -> None:
         )
         sys.exit(Exit.CANNOT_RUN_HERE)
     except Exception as error:  # noqa: BLE001 - any other error is a bug, which is reported in a sentence
-        if isinstance(error, OSError) and error.errno in NO_WRITE:
+        if isinstance(error, OSError) and (error.errno in NO_WRITE or is_denied(error)):
             say_not_written(error)
             sys.exit(Exit.CANNOT_RUN_HERE)
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:

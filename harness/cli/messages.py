@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from harness import session
-from harness.files import suggest_remedy
+from harness.files import get_cache_dir, get_data_dir, suggest_remedy
 from harness.model.errors import Exit, FileError, Problem
 from harness.model.texts import escape, remove_password
 
@@ -57,10 +57,25 @@ def say_not_written(error: OSError) -> None:
     """Print an error about a file or an output that can't be written, with advice."""
     if error.filename is None:  # drop the buffered output, which couldn't be written at exit either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    variable = _find_variable(error)
+    choice = f", or set {variable} to a folder that you can write to" if variable else ", then run the command again"
+    verb = "accessed" if error.errno == errno.EACCES else "written"
     say(
-        f"harness: {error.filename or 'The output'} cannot be written: {error.strerror}. Finished launches are saved."
-        f"\n{suggest_remedy(error)}, then run the command again."
+        f"harness: {error.filename or 'The output'} cannot be {verb}: {error.strerror}. Finished launches are saved."
+        f"\n{suggest_remedy(error)}{choice}."
     )
+
+
+def is_denied(error: OSError) -> bool:
+    """Return whether the user may not access a file in the data folder or the cache, as in another user's home."""
+    return error.errno == errno.EACCES and bool(_find_variable(error))
+
+
+def _find_variable(error: OSError) -> str:
+    """Return the variable that sets the folder of the file that an error names; empty for a file of another folder."""
+    folders = {"HARNESS_DATA_DIR": get_data_dir(), "HARNESS_CACHE_DIR": get_cache_dir()}
+    path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes | Path) else Path()
+    return next((name for name, folder in folders.items() if path.is_relative_to(folder)), "")
 
 
 def tell(text: object) -> None:

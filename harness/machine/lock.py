@@ -58,6 +58,8 @@ def hold_lock(
 def _lock(path: Path, mode: int, busy: str, advice: str, waiting: Callable[[str], object] | None) -> int:
     """Open and lock the lock file `path`, as `hold_lock` does. Return its descriptor."""
     try:
+        if path.is_relative_to(get_data_dir()):
+            make_folder(path.parent)
         handle = _open_lock(path)
     except OSError as error:
         raise CannotRunHereError(
@@ -89,9 +91,14 @@ def _is_file_of(handle: int, path: Path) -> bool:
 
 
 def _suggest_remedy(path: Path, error: OSError) -> str:
-    if error.errno in (errno.EROFS, errno.ENOSPC, errno.EDQUOT):
+    is_full = error.errno in (errno.EROFS, errno.ENOSPC, errno.EDQUOT)
+    if path.is_relative_to(get_data_dir()) and (is_full or error.errno in (errno.EACCES, errno.ENOTDIR)):
+        return f"{suggest_remedy(error)}, or set HARNESS_DATA_DIR to a folder that you can write to."
+    if is_full:
         return f"{suggest_remedy(error)}, then run the command again."
-    return f"If no process uses the lock, remove it: rm {shlex.quote(str(path))}" if path.exists() else ""
+    # in contrast to pathlib, this doesn't raise an error in a folder that can't be entered
+    exists = os.path.exists(path)  # noqa: PTH110
+    return f"If no process uses the lock, remove it: rm {shlex.quote(str(path))}" if exists else ""
 
 
 def _open_lock(path: Path) -> int:
@@ -138,11 +145,8 @@ def get_lock_path() -> Path:
     path = os.environ.get("HARNESS_MACHINE_LOCK")
     if path:
         return Path(path)
-    folder = get_data_dir()
-    with contextlib.suppress(OSError):  # opening the lock then fails with the reason
-        make_folder(folder)
     # several machines may share a home folder
-    return folder / f"{platform.node() or 'machine'}.lock"
+    return get_data_dir() / f"{platform.node() or 'machine'}.lock"
 
 
 def get_run_lock_path(run: str) -> Path:
@@ -154,13 +158,6 @@ def get_run_lock_path(run: str) -> Path:
 def hold_run_lock(run: str) -> Iterator[None]:
     """Hold a run's lock. Raises CannotRunHereError if another process measures or cleans up the run."""
     path = get_run_lock_path(run)
-    try:
-        make_folder(path.parent)
-    except OSError as error:
-        raise CannotRunHereError(
-            f"The folder {path.parent} cannot be written: {error.strerror}.",
-            f"{suggest_remedy(error)}, or set HARNESS_DATA_DIR to another folder.",
-        ) from None
     with hold_lock(path, f"The run {run} is still in progress."):
         yield
         with contextlib.suppress(OSError):  # the file may remain, because it isn't locked any more

@@ -4,10 +4,11 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from harness.files import get_cache_dir
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import remove_password
 
@@ -69,7 +70,33 @@ def make_environ() -> dict[str, str]:
         if name not in _DROPPED_NAMES and (not name.startswith("UV_") or name.startswith(_KEPT_PREFIXES))
     }
     path = [str(find_uv().parent), environ.get("PATH", os.defpath)]
-    return environ | {"PATH": os.pathsep.join(path), "UV_NO_CONFIG": "1"}
+    return _choose_folders(environ) | environ | {"PATH": os.pathsep.join(path), "UV_NO_CONFIG": "1"}
+
+
+def _choose_folders(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return variables with which uv stores its files in HARNESS_CACHE_DIR, if it can't write to its usual folders.
+
+    An existing folder of interpreters remains in use, because uv can also read them from a read-only folder.
+    """
+    if not environ.get("HARNESS_CACHE_DIR"):
+        return {}
+    cache = f"{environ.get('XDG_CACHE_HOME') or '~/.cache'}/uv"
+    interpreters = f"{environ.get('XDG_DATA_HOME') or '~/.local/share'}/uv/python"
+    folder, chosen = get_cache_dir().absolute() / "uv", {}
+    if not _is_writable(cache):
+        chosen["UV_CACHE_DIR"] = str(folder / "cache")
+    if not (os.path.isdir(os.path.expanduser(interpreters)) or _is_writable(interpreters)):  # noqa: PTH111, PTH112
+        chosen["UV_PYTHON_INSTALL_DIR"] = str(folder / "python")
+    return chosen
+
+
+def _is_writable(folder: str) -> bool:
+    """Return whether this process can write to a folder, which may start with `~`, or create it."""
+    # in contrast to pathlib, these functions don't raise errors for a folder that can't be entered, or without a home
+    path = os.path.expanduser(folder)  # noqa: PTH111
+    while path and not os.path.lexists(path):
+        path = os.path.dirname(path)  # noqa: PTH120
+    return os.access(path or ".", os.W_OK | os.X_OK)
 
 
 def make_build_environ(*, with_passwords: bool = False) -> dict[str, str]:

@@ -4,13 +4,14 @@ Somebody who sends the folder of a run to this user doesn't have the secret. So 
 mistaken for requests of this user.
 """
 
+import fcntl
 import hmac
 import os
 import re
 import secrets
 from pathlib import Path
 
-from harness.files import create_file, get_data_dir, read
+from harness.files import create_file, get_data_dir, open_regular_file, read, write_atomically
 
 #: The length of the secret in bytes. The hash has the same length.
 _LENGTH = 32
@@ -56,7 +57,7 @@ def _compute_signature(secret: bytes, data: bytes) -> str:
 
 
 def _load_secret() -> bytes:
-    """Return the secret. If it is missing, create it. If several processes create it at once, the first one wins.
+    """Return the secret. If it is missing or too short, create it. If several processes do this, the first one wins.
 
     Raises OSError if the secret can't be stored.
     """
@@ -68,4 +69,21 @@ def _load_secret() -> bytes:
                 file.write(secrets.token_bytes(_LENGTH))
                 file.flush()
                 os.fsync(file.fileno())
-    return read(path)
+    secret = read(path)
+    if len(secret) < _LENGTH:
+        _replace_short_secret(path)
+        secret = read(path)
+    return secret
+
+
+def _replace_short_secret(path: Path) -> None:
+    """Replace a secret that is empty or too short, unless another user owns it. Raises OSError."""
+    handle = open_regular_file(Path(path.name), within=path.parent)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        file = os.fstat(handle)
+        # another process may have replaced it in the meantime
+        if file.st_size < _LENGTH and file.st_uid == os.geteuid() and os.path.samestat(file, path.lstat()):
+            write_atomically(path, secrets.token_bytes(_LENGTH), synced=True)
+    finally:
+        os.close(handle)
