@@ -92,6 +92,7 @@ class Probe:
                 rounds=rounds,
                 backend=request.backend,
                 trust=request.trust,
+                share=request.share,
                 gpu=request.gpu,
                 gpus=request.gpus,
                 cpus=request.cpus,

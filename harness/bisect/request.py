@@ -87,6 +87,7 @@ class BisectRequest:
     ] = BISECT_BUDGET
     backend: str = "auto"
     trust: bool = False
+    share: bool = False
     gpu: bool = False
     gpus: str = ""
     cpus: str = ""

@@ -83,6 +83,10 @@ def _list_lines(planned: "session.Planned", outlook: "session.DurationEstimate")
     if plan.cells:
         yield _describe_duration(planned, outlook)
         yield _describe_builds(outlook)
+        if planned.request.share or not plan.limits.cpus:
+            yield "Launches share their CPUs with other work."
+        else:
+            yield "Launches have priority over other work on their CPUs, if the machine allows it. To share: --share"
         yield from filter(None, [outlook.rights])
 
 

@@ -137,6 +137,7 @@ def plan_confirmation(
         budget=usual.budget,
         backend=usual.backend,
         trust=usual.trust,
+        share=usual.share,
         warmup=usual.warmup,
         measure=usual.measure,
         margin=usual.margin,

@@ -59,6 +59,7 @@ class ConfirmRequest(SeriesRequest):
     ] = BISECT_BUDGET
     backend: str = "auto"
     trust: bool = False
+    share: bool = False
     warmup: float | None = None
     measure: float | None = None
     margin: float = MARGIN

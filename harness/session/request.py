@@ -340,6 +340,14 @@ class LaunchRequest:
             panel=OptionPanel.MACHINE,
         ),
     ] = ""
+    share: Annotated[
+        bool,
+        Option(
+            "Give launches no priority over other work on their CPUs. Other people's work isn't slowed, but results "
+            "can be less precise.",
+            panel=OptionPanel.MACHINE,
+        ),
+    ] = False
     reference: Annotated[str, Option("The baseline environment. Default: the first one.", metavar="NAME")] = ""
     timeout: Annotated[
         float | None,

@@ -280,7 +280,8 @@ def _start_run(
             jobs = JobMaker(planned.project, planned.scenarios, limits)
         if limits.gpus:
             _try_gpus(backend, planned.needed, listener)
-        _give_priority(backend, limits, listener)
+        if not planned.request.share:
+            _give_priority(backend, limits, listener)
         facts = backend.facts()
         new_run = Run(
             id=run_id,

@@ -156,6 +156,7 @@ def test_pinned_launches_are_given_priority_as_long_as_the_run_goes_on(options, 
 
     monkeypatch.setattr(LocalBackend, "give_priority", give_priority)
     make_run(options, cpus="all")
+    make_run(options, share=True)
     assert not pinned
     for facts, times in ((with_priority, 2), (replace(with_priority, priority=""), 1)):
         monkeypatch.setattr(LocalBackend, "facts", lambda _, facts=facts: facts)

@@ -159,7 +159,8 @@ class DockerBackend(ImageBackend):
         engine = prerequisites.check_docker(
             self.engine.version, api=facts.api, where=facts.where, is_podman=self.engine.is_podman
         )
-        checks = [engine, builder, self.images.room(requirements)]
+        priority = prerequisites.check_priority("containers", is_possible=find_priority(self.engine, [0]) is not None)
+        checks = [engine, builder, self.images.room(requirements), priority]
         if wanted or not self.gpu_host.absent:
             checks.append(self._check_access(wanted, requirements))
         return checks

@@ -59,6 +59,18 @@ def check_docker(
     return make_result("Docker", level, ", ".join(filter(None, parts)), facts, advice=advice)
 
 
+def check_priority(where: str, *, is_possible: bool) -> CheckResult:
+    """Check whether pinned launches of a backend get priority over other work. `where` are its environments."""
+    value = "priority over other work on their CPUs. To share the CPUs, pass --share to commands that measure"
+    return make_result(
+        "priority",
+        Level.GOOD if is_possible else Level.WARN,
+        f"launches in {where} have {value if is_possible else 'no priority over other work on their CPUs'}",
+        {"where": where, "priority": is_possible},
+        advice="Measure while no other work uses these CPUs.",
+    )
+
+
 def check_buildx(output: str | None) -> CheckResult:
     """Check the builder. `output` is the output of `docker buildx version`, or None if it is missing."""
     match = re.search(r"\bv?(\d+\.\d+\.\d+)", output or "")
