@@ -165,14 +165,27 @@ class RayExecutor:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ray.shutdown()
+        with contextlib.suppress(Exception):  # the cluster may have ended
+            self._ray.shutdown()
 
     def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
         """Measure a shard on a node, and copy its run into a folder on this machine.
 
         Return the command's exit code and the last lines of its stderr. If a node can't measure, this
-        shard and all later ones go to other nodes. Raises CannotRunHereError if no node remains.
+        shard and all later ones go to other nodes. Raises CannotRunHereError if no node remains, or if the cluster
+        stops answering.
         """
+        try:
+            return self._measure(words, into)
+        except Exception as error:
+            is_of_this_machine = isinstance(error, OSError) and not isinstance(error, ConnectionError)  # a full disk
+            if isinstance(error, CannotRunHereError) or is_of_this_machine:
+                raise
+            # if the head node ends, Ray's client raises any error of its transport
+            reason = _get_first_line(error)
+            raise CannotRunHereError(f"The connection to the cluster was lost: {reason}.", SILENT) from error
+
+    def _measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
         while True:
             selector = {"label_selector": {_NODE_LABEL: f"!in({','.join(self._refused)})"}} if self._refused else {}
             task = self._task.options(num_cpus=0, resources={RESOURCE: 1}, max_retries=RETRIES, **selector)
@@ -193,7 +206,8 @@ class RayExecutor:
 
     def stop(self) -> None:
         """End the current measurements, as Ctrl-C does."""
-        self._bell.ring.remote()
+        with contextlib.suppress(Exception):  # without the head node, no task can be reached
+            self._bell.ring.remote()
 
     def _list_nodes(self) -> list[str]:
         """Return the nodes that offer slots."""

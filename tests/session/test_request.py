@@ -93,8 +93,8 @@ def test_a_request_knows_the_command_that_asks_for_the_same():
         "--calls",
         "7",
     ]
-    words = "-e old -e new -s ways -a way=fine,prints -a speed=slow --gpu --gpu-via runtime --timeout 90s "
-    words += "--memory 1073741824b --share --results elsewhere --precision 2.5% --budget 600s --budget-is-wish --margin 5% "
+    words = "-e old -e new -s ways -a way=fine,prints -a speed=slow --gpu --gpu-via runtime --share --timeout 90s "
+    words += "--memory 1073741824b --results elsewhere --precision 2.5% --budget 600s --budget-is-wish --margin 5% "
     words += "--sampling document --lock-clocks 1410 --warmup 0s --measure 0.25s --shard 2/5 --balance results/earlier "
     words += "--on ray://head:10001 --slots 4 --try-anyway --spread"
     assert REQUEST.command() == ["harness", "matrix", *words.split()]
