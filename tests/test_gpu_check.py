@@ -154,6 +154,30 @@ def test_the_bundle_is_small_and_tells_of_no_person_and_no_machine(tmp_path):
         assert not any(secret in text for text in files.values()), secret
 
 
+def test_what_identifies_a_machine_is_masked_and_versions_stay(monkeypatch):
+    monkeypatch.setenv("HARNESS_MACHINE", "Alice's box")
+    monkeypatch.setenv("HARNESS_MACHINE_ID", "lab-7.example")
+    mask = Mask()
+    facts = {"machine": {"id": "lab-7.example", "name": "Alice's box"}, "serial": "1320220012345"}
+    assert mask.value(facts) == {"machine": {"id": "machine-id", "name": "machine"}, "serial": "0"}
+    masked = {
+        "the engine at tcp://10.1.2.3:2375 ended": "the engine at tcp://host ended",
+        "mail alice@example.org": "mail user@host",
+        "from 192.168.1.17:8080, fe80::1c2:3ff or 2001:db8::7": "from ADDRESS:8080, ADDRESS or ADDRESS",
+        "ether aa:bb:cc:dd:ee:0f": "ether 00:00:00:00:00:00",
+        "'/data/alice/x.py', /data/alice": "'/FOLDER/x.py', /FOLDER",
+        "Serial Number : 1320220012345": "Serial Number : 0",
+        "8a7ab9d1-4a7c-1111-2222-333344445555": "00000000-0000-0000-0000-000000000000",
+    }
+    kept = [
+        "cuDNN 8.9.2.26, nvidia-curand-cu12==10.3.2.106, | nvidia-cudnn-cu12 | 8.9.2.26 |",
+        "/usr/lib/x.so /job:localhost/replica:0/task:0/device:GPU:0 12:30:45 std::add tf2.15@py3.9 https://a.org/b/c",
+        "1/2 </td></tr> 127.0.0.1 2.15.0 and/or /tmp/x/y /harness/kit/a",
+    ]
+    assert {text: mask.text(text) for text in (*masked, *kept)} == {**masked, **{text: text for text in kept}}
+    assert mask.value({"nvidia-cudnn-cu12": "8.9.2.26"}) == {"nvidia-cudnn-cu12": "8.9.2.26"}
+
+
 def test_two_gpus_stay_two_and_one_stays_one():
     mask = Mask({})
     one, other = (mask.text(text) for text in ("00000001:00:00.0 and 0001:00:00.0", "0002:00:00.0"))

@@ -190,7 +190,7 @@ class RayExecutor:
             selector = {"label_selector": {_NODE_LABEL: f"!in({','.join(self._refused)})"}} if self._refused else {}
             task = self._task.options(num_cpus=0, resources={RESOURCE: 1}, max_retries=RETRIES, **selector)
             try:
-                node, code, message, run = self._ray.get(
+                node, code, message, run = self._wait(
                     task.remote(self._archive, self._parcel.name, list(words), self._bell)
                 )
             except self._ray.exceptions.RayError as error:
@@ -203,6 +203,26 @@ class RayExecutor:
                 self._say(f"Measuring stopped on the node {node[:8]}: {message}")
             if all(other in self._refused for other in self._list_nodes()):
                 raise self._make_no_slots_error()
+
+    def _wait(self, task: Any) -> tuple[str, int, str, bytes]:
+        """Return the result of a task. Raises CannotRunHereError if the head node doesn't answer twice in a row.
+
+        A minute after its head node has ended, Ray would end this process, and nothing would be merged.
+        """
+        was_silent = False
+        while True:
+            try:
+                result: tuple[str, int, str, bytes] = self._ray.get(task, timeout=ANSWER)
+            except self._ray.exceptions.GetTimeoutError:
+                try:
+                    self._check_address()
+                    was_silent = False
+                except CannotRunHereError:
+                    if was_silent:
+                        raise
+                    was_silent = True
+            else:
+                return result
 
     def stop(self) -> None:
         """End the current measurements, as Ctrl-C does."""

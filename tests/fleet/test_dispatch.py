@@ -254,7 +254,7 @@ def test_a_cluster_whose_head_node_dies_keeps_what_arrived_and_the_rest_is_measu
     """Shards are measured on a substitute for Ray, whose client loses its connection during the third shard."""
     maker, numbers = Pretence("ray", planned), iter(range(1, 100))
 
-    def answer(words: Sequence[str]) -> tuple[str, int, str, bytes]:
+    def answer(words: Sequence[str], *, timeout: float) -> tuple[str, int, str, bytes]:
         number = next(numbers)
         if number > 2:
             raise ConnectionError("Client is shutting down.\nmore")
@@ -272,7 +272,9 @@ def test_a_cluster_whose_head_node_dies_keeps_what_arrived_and_the_rest_is_measu
     task = SimpleNamespace(remote=lambda archive, name, words, bell: words)
     cluster._task = SimpleNamespace(options=lambda **_: task)
     cluster._archive, cluster._bell = None, SimpleNamespace(ring=SimpleNamespace(remote=fail))
-    cluster._ray = SimpleNamespace(get=answer, shutdown=fail, exceptions=SimpleNamespace(RayError=KeyError))
+    cluster._ray = SimpleNamespace(
+        get=answer, shutdown=fail, exceptions=SimpleNamespace(RayError=KeyError, GetTimeoutError=IndexError)
+    )
     result = measure(cluster)
     cluster.stop()
     cluster.__exit__()
