@@ -80,6 +80,20 @@ def frozen_when(proxy, engine, run):
     return thread
 
 
+def test_the_first_answers_of_an_engine_may_be_later_than_the_limit(proxy, monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", proxy.address)
+    monkeypatch.setenv("HARNESS_ENGINE_SECONDS", "1")
+    proxy.freeze()
+    threading.Timer(2, proxy.thaw).start()
+    slow = connect()
+    assert slow.api.timeout >= 20  # this machine is slow, so later answers may be slow, too
+    proxy.freeze()
+    monkeypatch.setattr(slow.api, "timeout", 1)
+    threading.Timer(2, proxy.thaw).start()
+    assert slow.version
+    assert slow.api.timeout == 1
+
+
 def test_a_launch_of_an_engine_that_falls_silent_ends_at_its_time_limit(behind, proxy, engine, docker, requirement):
     freezing = frozen_when(proxy, engine, docker._run)
     outcome = behind.launch(requirement, job(STAYS, 3.0))

@@ -2,11 +2,13 @@
 
 import os
 import socket
+import time
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from harness.model.backend import HERE, REMOTE, BackendFacts
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 #: The name of this backend in the registry.
 NAME = "docker"
+
+#: The most times that a later answer takes as long as the first answer. If it takes longer, the engine is silent.
+_SLOWER = 10
 
 #: Resources that an engine can limit, by their names in `docker info`.
 _LIMITS = {"CPUSet": "CPUs", "MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "processes"}
@@ -41,7 +46,7 @@ class Engine:
     @cached_property
     def info(self) -> Mapping[str, Any]:
         """The output of `docker info`."""
-        with raise_as_sentences("report its configuration"):
+        with raise_as_sentences("report its configuration"), _wait_longer(self.api):
             return dict(self.api.info())
 
     @property
@@ -106,7 +111,10 @@ def connect() -> Engine:
     try:
         endpoint, setting = _find_address()
         _check_listening(endpoint)
-        engine = Engine(docker.from_env(timeout=get_timeout()).api, endpoint)
+        start_time = time.monotonic()
+        engine = Engine(docker.from_env(timeout=max(get_timeout(), ENGINE_TIMEOUT)).api, endpoint)
+        # a machine under load also answers later requests slowly
+        engine.api.timeout = max(get_timeout(), ceil(_SLOWER * (time.monotonic() - start_time)))
     except Exception as error:  # noqa: BLE001 - the SDK lets through whatever a socket or a broken file raises
         place = f"{setting} ({endpoint})" if endpoint else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
         advice = "Start Docker Engine (`sudo systemctl start docker`) or Docker Desktop, or install one of them."
@@ -117,6 +125,16 @@ def connect() -> Engine:
         raise CannotRunHereError(f"Docker Engine does not answer at {place}: {_find_cause(error)}.", advice) from None
     weakref.finalize(engine, engine.api.close)
     return engine
+
+
+@contextmanager
+def _wait_longer(api: "APIClient") -> Iterator[None]:
+    """Wait longer for the answers to requests in the block. To report its configuration, an engine starts programs."""
+    usual, api.timeout = api.timeout, max(api.timeout, ENGINE_TIMEOUT)
+    try:
+        yield
+    finally:
+        api.timeout = usual
 
 
 def get_timeout() -> int:
