@@ -7,7 +7,7 @@ import json
 import tarfile
 import threading
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -38,19 +38,28 @@ class PackageIndex:
         }
 
     def add(
-        self, name: str, uploaded: str = "2022-02-02T17:03:00Z", requires: Sequence[str] = (), text: str = ""
+        self,
+        name: str,
+        uploaded: str = "2022-02-02T17:03:00Z",
+        requires: Sequence[str] = (),
+        text: str = "",
+        others: Mapping[str, bytes] | None = None,
     ) -> Path:
-        """A wheel of this name, such as tensorflow-2.7.1-cp38-cp38-manylinux2014_x86_64; `text` is its module's."""
+        """A wheel of this name, such as tensorflow-2.7.1-cp38-cp38-manylinux2014_x86_64; `text` is its module's.
+
+        `others` are further files.
+        """
         package, version = name.split("-")[:2]
         info = f"{package}-{version}.dist-info"
         lines = ["Metadata-Version: 2.1", f"Name: {package}", f"Version: {version}"]
         tag = "-".join(name.split("-")[2:])
-        files = {
+        texts = {
             f"{package}.py": text,
             f"{info}/METADATA": "\n".join([*lines, *(f"Requires-Dist: {require}" for require in requires)]) + "\n",
             f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
         }
-        record = [f"{member},sha256={_digest(text)},{len(text)}" for member, text in files.items()]
+        files = {**{member: inside.encode() for member, inside in texts.items()}, **(others or {})}
+        record = [f"{member},sha256={_digest(inside)},{len(inside)}" for member, inside in files.items()]
         path = self.folder / f"{name}.whl"
         with zipfile.ZipFile(path, "w") as wheel:
             for member, inside in files.items():
@@ -138,5 +147,5 @@ def _package(path: Path) -> str:
     return path.name.split("-")[0].replace("_", "-").lower()
 
 
-def _digest(text: str) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+def _digest(content: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()

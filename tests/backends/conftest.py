@@ -5,8 +5,7 @@ import pytest
 
 from harness.backends.local.backend import LocalBackend
 from harness.model.environment import Device, Environment, Lock, Requirement
-
-ROOT = Path(__file__).parents[2]
+from tests.conftest import ROOT
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What a library holds for which GPU, read from fat binaries that the tests make."""
 
-import ast
 import json
 import subprocess
 import sys
@@ -103,10 +102,6 @@ def test_alike_modules_are_counted_together(tmp_path):
     file.write_bytes(library([["sm_70", "sm_100"], ["ptx_80", "sm_70"], ["sm_100", "sm_70"], ["sm_70", "sm_100"]]))
     size = 16 + 2 * 128  # in whatever order
     assert summarize_file(file)["modules"] == [[3, 3 * size, ["sm_70", "sm_100"]], [1, size, ["sm_70", "ptx_80"]]]
-
-
-def test_it_runs_on_the_catalogues_oldest_python():
-    ast.parse(Path(fatbins.__file__).read_text(), feature_version=(3, 7))
 
 
 def test_files_and_folders_are_read(tmp_path):

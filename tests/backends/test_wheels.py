@@ -22,18 +22,15 @@ def packages(tmp_path):
     return folder
 
 
-def test_the_folder_is_absolute_and_none_without_the_variable(packages, monkeypatch):
+def test_packages_come_from_the_network_or_from_a_folder_that_has_some(packages, monkeypatch):
     monkeypatch.delenv(wheels.VARIABLE, raising=False)
     assert wheels.find_folder() is None
     monkeypatch.chdir(packages.parent)
     monkeypatch.setenv(wheels.VARIABLE, "wheels")
     assert wheels.find_folder() == packages
-
-
-def test_a_folder_without_packages_is_a_usage_error(tmp_path, monkeypatch):
-    (tmp_path / "empty").mkdir()
+    (packages.parent / "empty").mkdir()
     for name in ("nowhere", "empty"):
-        monkeypatch.setenv(wheels.VARIABLE, str(tmp_path / name))
+        monkeypatch.setenv(wheels.VARIABLE, str(packages.parent / name))
         with pytest.raises(UsageError, match=f"HARNESS_WHEELS is .*{name}, but this isn't a folder with packages"):
             wheels.find_folder()
 

@@ -113,14 +113,17 @@ def need_images(need_bases, shared_folder):
 
 @pytest.fixture(scope="module")
 def launched(need_images):
-    """Launches a script with these axes in an environment of the catalogue, on a CPU, and returns the outcome."""
+    """Launches a script with these axes in an environment of the catalogue, on a CPU, and returns the outcome.
+
+    `device` is the device in the job.
+    """
     project = Folder(ROOT)
     files = {"keras_step.py": (project.scenarios / "keras_step.py").read_bytes(), **read_kit_files(project)}
     backend = DockerBackend(ROOT, f"test-{secrets.token_hex(8)}")
 
-    def launch(name, script, axes, **changes):
+    def launch(name, script, axes, device=Device.CPU, **changes):
         (requirement,) = need_images(name)
-        cell = Cell("script", name, Device.CPU, axes)
+        cell = Cell("script", name, device, axes)
         options = {"sampling": SHORT, "environ": {}, **changes}
         job = Job(cell, "script.py", {"script.py": script, **files}, limits=Limits(), **options)
         return backend.launch(requirement, job)

@@ -26,6 +26,6 @@ say('observation', name='rights', value=[os.getuid(), int(status('CapEff'), 16),
 """
 
 
-def on_gpus(*names: str, source: str = SEES) -> Job:
+def on_gpus(*names: str, source: str = SEES, **limits: float) -> Job:
     launch = job(f"{source}\nsay('end', status='ok')")
-    return dataclasses.replace(launch, limits=dataclasses.replace(launch.limits, gpus=names))
+    return dataclasses.replace(launch, limits=dataclasses.replace(launch.limits, gpus=names, **limits))

@@ -12,13 +12,13 @@ import pytest
 
 from harness.backends.docker.cuda import check_cuda
 from harness.model.environment import Environment
+from tests.conftest import ROOT
 from tests.docker.conftest import copy_images, write_catalog
 from tests.fatbinaries import library
 from tests.shared_objects import shared_object
 
 pytestmark = pytest.mark.docker
 
-ROOT = Path(__file__).parents[2]
 BASE = "python:3.11-slim-bookworm"
 
 #: TensorFlow's own image of 1.14 to 2.0, as far as CUDA goes: real file, the name that it is asked for by.

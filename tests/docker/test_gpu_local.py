@@ -3,17 +3,14 @@
 The machine has the fake driver. The other fake libraries are a package in the locks that replaces NVIDIA's packages.
 """
 
-import base64
-import hashlib
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.lacking import python
-from tests.packageindex import make_lock
+from tests.packageindex import PackageIndex, make_lock
 from tests.stand_in.gpus import H100, RTX_3090, T4, Machine
 from tests.stand_in.project import StandInProject
 
@@ -30,16 +27,7 @@ def make_wheel(libraries: Path, folder: Path) -> str:
     """Write a wheel with all libraries but the driver's, and return its line in a lock."""
     files = {f"nvidia/stand_in/lib/{path.name}": path.read_bytes() for path in libraries.iterdir()}
     files = {name: content for name, content in files.items() if not name.endswith(DRIVER)}
-    about = "stand_in-1.0.dist-info"
-    files[f"{about}/METADATA"] = b"Metadata-Version: 2.1\nName: stand-in\nVersion: 1.0\n"
-    files[f"{about}/WHEEL"] = b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    hashes = {name: base64.urlsafe_b64encode(hashlib.sha256(content).digest()) for name, content in files.items()}
-    record = "".join(f"{name},sha256={value.decode().rstrip('=')},\n" for name, value in hashes.items())
-    wheel = folder / "stand_in-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        for name, content in {**files, f"{about}/RECORD": record.encode()}.items():
-            archive.writestr(name, content)
-    return make_lock(wheel)
+    return make_lock(PackageIndex(folder).add("stand_in-1.0-py3-none-any", others=files))
 
 
 @pytest.fixture(scope="module")

@@ -13,21 +13,22 @@ from pathlib import Path
 
 import pytest
 
-from bench.gpu_check import access
+from harness.backends.compiled_code import name_cache
+from harness.backends.docker import gpus
 from harness.backends.docker.backend import DockerBackend
+from harness.backends.docker.gpu_refusals import GpuRefusedError
 from harness.backends.docker.images import Images
 from harness.model.backend import GpuWay
-from harness.model.errors import CannotRunHereError
 from harness.model.launch import Status
 from harness.store.folder import RunFolder
 from tests.commands import run_harness
+from tests.conftest import ROOT
 from tests.docker.gpu_launches import REQUIREMENT, on_gpus
-from tests.docker.nvidia_engine import IMAGE, NvidiaEngine
+from tests.docker.nvidia_engine import NvidiaEngine
 from tests.docker.nvidia_programs import HOOK, RUNTIME
+from tests.errors import catch
 
 pytestmark = pytest.mark.docker
-
-ROOT = Path(__file__).parents[2]
 
 #: How a rootless engine's hook ends.
 CGROUPS = (
@@ -47,12 +48,6 @@ def backend(nvidia, monkeypatch):
     assert backend.clean(backend._run) == 0
 
 
-def read_error(function, *arguments):
-    with pytest.raises(CannotRunHereError) as error:
-        function(*arguments)
-    return error.value
-
-
 def test_a_launch_has_its_gpus_by_each_way_and_no_more_rights(backend, nvidia):
     nvidia.describe()
     variables = {"NVIDIA_VISIBLE_DEVICES": "0,1", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
@@ -68,20 +63,12 @@ def test_a_launch_has_its_gpus_by_each_way_and_no_more_rights(backend, nvidia):
             "rights": [1000, 0, "1"],
         }
         assert backend.facts().gpus_by == way.words
+        assert "/dev/nvidia1" not in backend.launch(REQUIREMENT, on_gpus("0")).observations["nodes"]
     backend.check_gpus(["all"], GpuWay.DRIVER)
     assert backend.try_gpus([REQUIREMENT]) == ["Containers get GPUs through the engine's device driver."]
     assert "/dev/nvidia1" in backend.launch(REQUIREMENT, on_gpus("all")).observations["nodes"]
-
-
-@pytest.mark.campaign
-def test_gpu_check_starts_cuda_through_each_way(backend, nvidia):
-    nvidia.describe()
-    image = access.pull(nvidia.engine, f"harness/{IMAGE}:gpu")
-    for way in GpuWay:
-        finding = access.try_way(nvidia.engine, image, way, ["0"])
-        assert finding.passed
-        # the nodes are /dev/null
-        assert "/dev/nvidia0 (mode 666), /dev/nvidiactl (mode 666), /dev/nvidia-uvm (mode 666)." in finding.sentence
+    nodes = "import glob; say('observation', name='nodes', value=glob.glob('/dev/nvidia*'))"
+    assert backend.launch(REQUIREMENT, on_gpus(source=nodes)).observations == {"nodes": []}
 
 
 STALE = "/usr/lib/x86_64-linux-gnu/libEGL_nvidia.so.535.161.07"
@@ -115,7 +102,7 @@ def test_a_way_that_does_not_work_is_passed_over_for_the_next(backend, nvidia):
     nvidia.describe(STALE)
     nvidia.fail(HOOK, CGROUPS)
     backend.check_gpus(["0"])
-    error = read_error(backend.try_gpus, [REQUIREMENT])
+    error = catch(GpuRefusedError, backend.try_gpus, [REQUIREMENT])
     first, words, *others = error.message.splitlines()
     assert STALE in first
     assert "no such file or directory" in words
@@ -124,57 +111,119 @@ def test_a_way_that_does_not_work_is_passed_over_for_the_next(backend, nvidia):
     assert "sudo systemctl restart nvidia-cdi-refresh || " in error.advice
 
 
-@pytest.mark.parametrize("is_refreshed_stale", [False, pytest.param(True, marks=pytest.mark.campaign)])
-def test_of_two_specifications_the_engine_uses_the_later_folders(backend, nvidia, is_refreshed_stale):
-    for is_refreshed in (False, True):
-        nvidia.describe(*[STALE] * (is_refreshed is is_refreshed_stale), is_refreshed=is_refreshed)
+def test_of_two_specifications_the_engine_uses_the_later_folders(backend, nvidia):
+    nvidia.describe(STALE)
+    nvidia.describe(is_refreshed=True)
     backend.check_gpus(["0"])
-    first, *_ = backend.try_gpus([REQUIREMENT])
-    if is_refreshed_stale:
-        assert f"The specification is {nvidia.refreshed / 'nvidia.json'}." in first
-    else:
-        assert first == "Containers get GPUs through CDI."
+    assert backend.try_gpus([REQUIREMENT]) == ["Containers get GPUs through CDI."]
 
 
 def test_what_is_not_there_is_known_in_what_the_engine_makes_of_it(backend, nvidia):
     """Words of NVIDIA's hook, paths of a CDI specification, and device nodes."""
     nvidia.fail(HOOK, CGROUPS)
     backend.check_gpus(["0"], GpuWay.DRIVER)
-    error = read_error(backend.launch, REQUIREMENT, on_gpus("0"))
+    error = catch(GpuRefusedError, backend.launch, REQUIREMENT, on_gpus("0"))
     assert "can't change control groups" in error.message.splitlines()[0]
     assert error.advice
     path = "/run/nvidia-persistenced/socket"
     nvidia.describe(path)
     backend.check_gpus(["0"], GpuWay.CDI)
-    error = read_error(backend.launch, REQUIREMENT, on_gpus("0"))
+    error = catch(GpuRefusedError, backend.launch, REQUIREMENT, on_gpus("0"))
     assert f"{path}, which exists only while the driver's daemon runs" in error.message.splitlines()[0]
     nvidia.describe(node="/dev/nvidia7")
-    error = read_error(backend.launch, REQUIREMENT, on_gpus("0"))
+    error = catch(GpuRefusedError, backend.launch, REQUIREMENT, on_gpus("0"))
     assert "the NVIDIA driver isn't loaded" in error.message.splitlines()[0]
 
 
-BY_NODES = [GpuWay.RUNTIME, pytest.param(GpuWay.DRIVER, marks=pytest.mark.campaign)]
-
-
-@pytest.mark.parametrize("way", BY_NODES)
-def test_nodes_that_containers_cannot_open_are_told_or_opened_by_their_group(backend, nvidia, monkeypatch, way):
+def test_nodes_that_containers_cannot_open_are_told_or_opened_by_their_group(backend, nvidia, monkeypatch):
     nodes = "can't open /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm"
     nvidia.close(44)
-    backend.check_gpus(["0"], way)
+    backend.check_gpus(["0"], GpuWay.RUNTIME)
     (sentence,) = backend.try_gpus([REQUIREMENT])
     assert f"{nodes} (EACCES)" in sentence
     monkeypatch.setattr("harness.backends.docker.gpus.find_groups", lambda _: [44])
-    backend.check_gpus(["0"], way)
-    assert backend.try_gpus([REQUIREMENT]) == [f"Containers get GPUs through {way.words}."]
+    backend.check_gpus(["0"], GpuWay.RUNTIME)
+    assert backend.try_gpus([REQUIREMENT]) == ["Containers get GPUs through the runtime nvidia."]
     source = "say('observation', name='open', value=os.access('/dev/nvidia0', os.R_OK | os.W_OK))"
     assert backend.launch(REQUIREMENT, on_gpus("0", source=source)).observations == {"open": True}
     monkeypatch.undo()
     # nodes without a rule in the control group
     nvidia.mend()
     nvidia.deny()
-    backend.check_gpus(["0"], way)
+    backend.check_gpus(["0"], GpuWay.RUNTIME)
     (sentence,) = backend.try_gpus([REQUIREMENT])
     assert f"{nodes} (EPERM)" in sentence
+
+
+def test_an_engine_without_nvidias_programs_says_what_to_do_and_caches_are_removed(
+    docker, no_gpus, requirement, monkeypatch
+):
+    monkeypatch.setattr(gpus, "CODE_VALUE", f"test-{secrets.token_hex(4)}")
+    assert "nvidia-ctk cdi generate" in catch(GpuRefusedError, docker.check_gpus, ["0"]).advice
+    for way, words, command in (
+        (GpuWay.CDI, "unresolvable CDI devices", "nvidia-ctk cdi generate"),
+        (GpuWay.RUNTIME, "unknown or invalid runtime name: nvidia", "nvidia-ctk runtime configure"),
+        (GpuWay.DRIVER, "could not select device driver", "apt-get install nvidia-container-toolkit"),
+    ):
+        docker.access = gpus.GpuAccess(way)
+        error = catch(GpuRefusedError, docker.launch, requirement, on_gpus("0"))
+        assert error.message.startswith("--gpus 0: ")
+        assert words in error.message
+        assert command in error.advice
+    # each launch had the same cache
+    assert (len(docker.caches()), docker.clean_caches(), docker.caches()) == (1, 1, [])
+
+
+KEEPS = (
+    "folder = os.environ['CUDA_CACHE_PATH']\n"
+    "say('observation', name='before', value=sorted(os.listdir(folder)))\n"
+    "say('observation', name='owner', value=os.stat(folder).st_uid)\n"
+    "open(os.path.join(folder, 'compiled'), 'w').close()\n"
+)
+
+
+def test_what_the_driver_compiles_outlives_the_container_for_the_same_scenario(backend, nvidia):
+    nvidia.describe()
+    launch = on_gpus("0", source=KEEPS)
+    mine, others = (dataclasses.replace(launch, files={**launch.files, name: b""}) for name in ("mine.py", "others.py"))
+    first, other, second = (backend.launch(REQUIREMENT, entry) for entry in (mine, others, mine))
+    assert first.status is Status.OK, (first.error, first.stderr)
+    assert first.observations == other.observations == {"before": [], "owner": 1000}
+    assert second.observations["before"] == ["compiled"]
+    name = name_cache(first.image, mine.files, backend.gpu_host.select(["0"]))
+    assert name in backend.caches()
+    assert nvidia.engine.api.inspect_volume(name)["Labels"] == {gpus.CODE_LABEL: gpus.CODE_VALUE}
+
+
+READS_FIRST = (
+    "folder = os.environ.get('FIRST_START_CACHE_PATH', '')\n"
+    "say('observation', name='first', value=sorted(os.listdir(folder)) if folder else None)\n"
+    "try:\n"
+    "    open(os.path.join(folder, 'changed'), 'w').close()\n"
+    "except OSError as error:\n"
+    "    say('observation', name='error', value=os.strerror(error.errno))\n"
+)
+
+
+def test_a_scenario_reads_the_code_of_the_first_start_and_cannot_change_it(backend, nvidia):
+    nvidia.describe()
+    launch = on_gpus("0", source=f"os.chdir('/tmp')\n{READS_FIRST}")
+    before = backend.launch(REQUIREMENT, launch)
+    assert before.observations["first"] is None, (before.error, before.stderr)
+    first_start = on_gpus("0", source=KEEPS)
+    kit = {name: data for name, data in first_start.files.items() if name.startswith("kit/")}
+    outcome = backend.launch(REQUIREMENT, dataclasses.replace(first_start, files=kit))
+    assert outcome.status is Status.OK, (outcome.error, outcome.stderr)
+    after = backend.launch(REQUIREMENT, launch)
+    assert after.observations == {"first": ["compiled"], "error": "Read-only file system"}
+
+
+def test_a_launch_whose_code_may_have_to_be_compiled_gets_longer_until_one_has_gone_well(backend, nvidia):
+    nvidia.describe()
+    limits = {"seconds": 0.001, "first_start_seconds": 60.0}
+    assert backend.launch(REQUIREMENT, on_gpus("0", source="", **limits)).status is Status.OK
+    outcome = backend.launch(REQUIREMENT, on_gpus("0", source="signal.pause()", **limits))
+    assert (outcome.status, outcome.error) == (Status.TIMEOUT, "it was still running after 0.001 s")
 
 
 @pytest.fixture

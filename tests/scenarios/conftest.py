@@ -30,6 +30,10 @@ TIME = {
     "calls_per_sample": None,
 }
 
+#: The oldest release's interpreter, and the newest one. Those in between are for a campaign.
+IN_BETWEEN = [pytest.param(version, marks=pytest.mark.campaign) for version in ("3.7", "3.8", "3.11")]
+VERSIONS = ["3.6", *IN_BETWEEN, "3.13"]
+
 
 @pytest.fixture(autouse=True)
 def _freeze():

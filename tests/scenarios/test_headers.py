@@ -6,7 +6,6 @@ import inspect
 import subprocess
 import sys
 
-import pytest
 from kit.byhand import parser
 
 from harness.catalog.environments import load_environments
@@ -54,10 +53,8 @@ def test_it_has_an_option_by_hand_for_each_of_its_values():
         assert {axis: choices[axis] for axis in get_axes(header)} == get_axes(header), path
 
 
-# one beside the kit, and one a folder below; the others in a campaign
-@pytest.mark.parametrize("paths", [[PATHS[0], PATHS[-1]], pytest.param(PATHS[1:-1], marks=pytest.mark.campaign)])
-def test_it_runs_by_hand(paths):
-    for path in paths:
+def test_it_runs_by_hand():
+    for path in (PATHS[0], PATHS[-1]):  # one beside the kit, and one a folder below
         completed = subprocess.run(
             [sys.executable, path, "--help"], capture_output=True, text=True, timeout=60, check=False
         )

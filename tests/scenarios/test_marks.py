@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from kit import marks
 from kit.steps import Steps
 
+from tests.errors import catch_text
+
 
 def steps_of(source, functions=(), **variables):
     tree, has_steps = marks.instrument(textwrap.dedent(source), "script.py", functions)
@@ -107,9 +109,8 @@ WRONG = {
 def test_what_cannot_be_timed_is_told_with_its_line(snapshot):
     messages = {}
     for case, source in WRONG.items():
-        with pytest.raises(marks.MarkError) as raised:
-            marks.instrument(source, "script.py", ["h"] if case == "unknown function" else [])
-        messages[case] = str(raised.value)
+        functions = ["h"] if case == "unknown function" else []
+        messages[case] = catch_text(marks.MarkError, marks.instrument, source, "script.py", functions)
     assert messages == snapshot
 
 

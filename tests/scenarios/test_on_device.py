@@ -12,25 +12,11 @@ from kit.sampling import Document
 from kit.telemetry import Telemetry
 from kit.trace import Seen
 
+from tests.scenarios.test_sampling import Work
 from tests.scenarios.wire import COPY, KERNEL, trace
 
 TF = Thing(__version__="2.15.0")
 MS = 10**9  # in picoseconds
-
-
-class DeviceClock:
-    """Stands for `perf_counter`: time passes when a step is called, which takes these seconds."""
-
-    def __init__(self, seconds):
-        self.now = 0.0
-        self.seconds = seconds
-        self.slower = 1.0
-
-    def __call__(self):
-        return self.now
-
-    def step(self):
-        self.now += self.seconds * self.slower
 
 
 @pytest.fixture
@@ -41,21 +27,21 @@ def stage(monkeypatch):
     """
 
     def look(seconds=0.1, data=b"", *, steps=1, step=None, slower=1.0):
-        clock = DeviceClock(seconds)
-        monkeypatch.setattr(on_device, "perf_counter", clock)
+        work = Work(seconds)
+        monkeypatch.setattr(on_device, "perf_counter", work.clock)
         profiled = []
 
         def session(step, calls):
-            clock.slower = slower
-            seconds = on_device.time_calls(step, calls)
-            clock.slower = 1.0
+            work.lengths = (seconds * slower,)
+            taken = on_device.time_calls(step, calls)
+            work.lengths = (seconds,)
             profiled.append(calls)
-            return seconds, data
+            return taken, data
 
         monkeypatch.setattr(on_device, "profiler", lambda tf: session)
         events = []
         emit = lambda event, **fields: events.append((event, fields))  # noqa: E731
-        calls = on_device.look(TF, step or clock.step, steps, emit)
+        calls = on_device.look(TF, step or work.step, steps, emit)
         values = [fields["value"] for event, fields in events if event == "observation"]
         numbers = [fields for event, fields in events if event == "resources"]
         return Thing(calls=calls, profiled=profiled, values=values, numbers=numbers[0] if numbers else {})

@@ -1,7 +1,7 @@
 """Where TensorFlow puts things, asked of libraries with the interfaces of several generations."""
 
 import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from types import SimpleNamespace as Thing
 
 import pytest
@@ -33,11 +33,6 @@ def eager(*devices, at="config", put=None):
     )
 
 
-class Operation:
-    def __init__(self, name, graph, kind="VarHandleOp"):
-        self.name, self.graph, self.type = name, graph, kind
-
-
 class Placeholder:
     shape = Thing(as_list=lambda: [8, 8])
 
@@ -46,45 +41,28 @@ def graph_mode(*devices, placed=None):
     """A TensorFlow in graph mode with these devices; `placed`: the device of each operation by name."""
     fetched = []
 
-    class PlacedSession:
-        def __init__(self, graph=None, config=None):
-            self.graph = graph
+    def run(fetches, fed, options, run_metadata):
+        fetched.append(fetches)
+        nodes = [Thing(name=name, device=device) for name, device in (placed or {}).items()]
+        run_metadata.partition_graphs = [Thing(node=nodes[:1]), Thing(node=nodes[1:])]
 
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        def list_devices(self):
-            return [Thing(name=name) for name in devices]
-
-        def run(self, fetches, fed, options, run_metadata):
-            fetched.append(fetches)
-            nodes = [Thing(name=name, device=device) for name, device in (placed or {}).items()]
-            run_metadata.partition_graphs = [Thing(node=nodes[:1]), Thing(node=nodes[1:])]
-
-    @contextmanager
-    def default():
-        yield
-
+    session = Thing(list_devices=lambda: [Thing(name=name) for name in devices], run=run)
+    names = Thing(
+        Session=lambda graph, config=None: nullcontext(session),
+        placeholder=lambda *_: Placeholder(),
+        ConfigProto=lambda **_: None,
+        RunOptions=lambda **_: None,
+        RunMetadata=Thing,
+    )
     return Thing(
         __version__="1.14.0",
         executing_eagerly=lambda: False,
         config=Thing(experimental=Thing()),
-        Graph=lambda: Thing(as_default=default),
+        Graph=lambda: Thing(as_default=nullcontext),
         float32="float32",
         matmul=lambda *_, **__: None,
         fetched=fetched,
-        compat=Thing(
-            v1=Thing(
-                Session=PlacedSession,
-                placeholder=lambda *_: Placeholder(),
-                ConfigProto=lambda **_: None,
-                RunOptions=lambda **_: None,
-                RunMetadata=Thing,
-            )
-        ),
+        compat=Thing(v1=names),
         test=Thing(is_built_with_cuda=lambda: False),
     )
 
@@ -131,34 +109,28 @@ def test_the_reason_is_in_tensorflows_own_words_and_stderr_has_them_too(monkeypa
     assert "gave no reason within 0.1 s" in placement.find_complaint(library)
 
 
-class EagerTensor:
+class EagerTensor(Thing):
     """As in TensorFlow 2: its operation raises."""
-
-    def __init__(self, device, backing=None):
-        self.device = device
-        if backing:
-            self.backing_device = backing
 
     @property
     def op(self):
         raise AttributeError("Tensor.op is undefined when eager execution is enabled.")
 
 
-class NumPyArray:
-    device = "cpu"
+ARRAY = Thing(device="cpu")  # as a NumPy array says
 
 
 def test_the_devices_of_tensors_and_variables_however_nested():
     library = eager(CPU)
-    inner = Thing(value=EagerTensor(GPU))  # a variable of Keras 3
-    values = {"loss": (EagerTensor(CPU), [inner]), "count": 3, "array": NumPyArray(), "none": None}
+    inner = Thing(value=EagerTensor(device=GPU))  # a variable of Keras 3
+    values = {"loss": (EagerTensor(device=CPU), [inner]), "count": 3, "array": ARRAY, "none": None}
     assert placement.devices(library, values) == {"CPU:0", "GPU:0"}
-    assert placement.devices(library, Thing(data=EagerTensor(GPU))) == {"GPU:0"}  # an array of 2.4's NumPy API
-    assert placement.devices(library, [1.5, NumPyArray(), "text", None]) == set()
+    assert placement.devices(library, Thing(data=EagerTensor(device=GPU))) == {"GPU:0"}  # an array of 2.4's NumPy API
+    assert placement.devices(library, [1.5, ARRAY, "text", None]) == set()
 
     # a function's int32 products say GPU:0, and are multiplied and kept on the CPU
-    assert placement.devices(library, EagerTensor(GPU, backing=CPU)) == {"CPU:0"}
-    assert placement.devices(library, EagerTensor(GPU, backing=GPU)) == {"GPU:0"}
+    assert placement.devices(library, EagerTensor(device=GPU, backing_device=CPU)) == {"CPU:0"}
+    assert placement.devices(library, EagerTensor(device=GPU, backing_device=GPU)) == {"GPU:0"}
 
 
 T4 = {"name": "Tesla T4", "capability": "7.5", "pci": "0000:00:1e.0"}
@@ -190,11 +162,11 @@ def test_where_tensorflow_leaves_a_gpu_out_it_is_asked_which_one(monkeypatch):
 
 def test_a_graphs_variables_are_where_the_placer_puts_them_and_nothing_else_is_run():
     graph = Thing
-    variables = [Thing(op=Operation(name, graph), device="") for name in ("kernel", "bias")]
-    training = Thing(op=Operation("train", graph, "NoOp"), device="")
+    operations = {"kernel": "VarHandleOp", "bias": "VarHandleOp", "train": "NoOp"}
+    things = [Thing(op=Thing(name=name, graph=graph, type=kind), device="") for name, kind in operations.items()]
     library = graph_mode(placed={"kernel": GPU, "bias": CPU, "train": CPU})
-    assert placement.devices(library, [*variables, training]) == {"GPU:0", "CPU:0"}
-    assert library.fetched == [[variable.op for variable in variables]]
+    assert placement.devices(library, things) == {"GPU:0", "CPU:0"}
+    assert library.fetched == [[variable.op for variable in things[:2]]]
 
 
 @pytest.fixture
@@ -223,28 +195,25 @@ def names(events, kind="phase"):
     return [fields["name"] for event, fields in events if event == kind]
 
 
-def test_a_gpu_that_is_new_to_the_image_is_filled_once_as_a_phase_of_its_own(bench, tmp_path):
+def test_a_gpu_that_is_new_to_the_image_is_filled_once_and_where_none_is_no_work_begins(bench, tmp_path):
     first, events = bench(eager(CPU, GPU), folder=str(tmp_path))
     first.device()
     assert names(events) == ["device", "first fill"]
     second, events = bench(eager(CPU, GPU), folder=str(tmp_path))
     second.device()
     assert names(events) == ["device"]
-
-
-def test_no_work_begins_where_no_gpu_is(bench):
-    bench_, events = bench(eager(CPU))
+    without, events = bench(eager(CPU), folder=str(tmp_path / "other"))
     with pytest.raises(CpuFallback):
-        bench_.device()
+        without.device()
     assert names(events) == ["device"]
 
 
 def test_what_a_step_returned_and_what_the_scenario_shows_tell_where_the_work_was(bench):
     for result, values, is_elsewhere in [
-        (EagerTensor(CPU), [], True),
-        (1.5, [EagerTensor(CPU)], True),
-        (EagerTensor(CPU), [EagerTensor(GPU)], False),
-        (EagerTensor(GPU), [], False),
+        (EagerTensor(device=CPU), [], True),
+        (1.5, [EagerTensor(device=CPU)], True),
+        (EagerTensor(device=CPU), [EagerTensor(device=GPU)], False),
+        (EagerTensor(device=GPU), [], False),
         (1.5, [], False),
     ]:
         bench_, events = bench(eager(CPU, GPU))
@@ -271,8 +240,8 @@ def test_where_the_work_shows_nothing_an_operation_of_ours_decides(bench):
 def test_on_a_cpu_nothing_is_asked(bench):
     bench_, events = bench(Thing(executing_eagerly=lambda: True, constant=lambda _: Thing(numpy=int)), device="cpu")
     bench_.device()
-    bench_.measure(lambda: EagerTensor(CPU))
-    bench_.placed([EagerTensor(CPU)])
+    bench_.measure(lambda: EagerTensor(device=CPU))
+    bench_.placed([EagerTensor(device=CPU)])
     bench_.prove_gpu()
     assert names(events) == ["device", "steady state"]
     assert names(events, "observation") == []
@@ -291,7 +260,7 @@ def test_the_most_memory_that_tensors_took_is_told_where_the_release_tells_it(be
         if question:
             library.config.experimental.get_memory_info = question
         bench_, events = bench(library)
-        bench_.measure(lambda: EagerTensor(GPU))
+        bench_.measure(lambda: EagerTensor(device=GPU))
         bench_.prove_gpu()
         assert [fields["gpu_peak_bytes"] for _, fields in events if "gpu_peak_bytes" in fields] == peaks
 

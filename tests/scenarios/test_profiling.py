@@ -10,7 +10,7 @@ import time
 import pytest
 from kit.stacks import Stacks
 
-from tests.scenarios.conftest import run_worker
+from tests.scenarios.conftest import VERSIONS, run_worker
 
 SOURCE = """
 def slow():
@@ -118,10 +118,7 @@ def test_a_launch_looks_closer_only_where_the_job_says_so(perform):
         assert launched.samples
 
 
-IN_BETWEEN = [pytest.param(version, marks=pytest.mark.campaign) for version in ("3.7", "3.8", "3.11")]
-
-
-@pytest.mark.parametrize("version", ["3.6", *IN_BETWEEN, "3.13"])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_every_interpreter_profiles(tmp_path, interpreter, version):
     launched, documents = profile(tmp_path, SOURCE.format(first=True), python=interpreter(version))
     assert launched.end["status"] == "ok", launched.stderr

@@ -20,12 +20,6 @@ def folder(tmp_path):
     return path
 
 
-def test_a_launch_without_a_folder_says_nothing():
-    code = CompiledCode()
-    assert not code.is_new
-    assert code.resources() == {}
-
-
 def test_a_folder_is_new_until_it_was_filled_for_this_driver(folder, driver, tmp_path):
     code = CompiledCode(str(folder), str(driver))
     assert code.is_new
@@ -108,7 +102,10 @@ def test_what_came_in_while_steps_were_timed_is_told_apart(folder, driver):
     assert "steady_ptx_cache_filled_bytes" not in raising.resources()
 
 
-def test_a_folder_that_is_gone_or_cannot_be_written_holds_nothing(tmp_path, driver):
+def test_without_a_folder_nothing_is_told_and_one_that_is_gone_or_cannot_be_written_holds_nothing(tmp_path, driver):
+    without = CompiledCode()
+    assert not without.is_new
+    assert without.resources() == {}
     code = CompiledCode(str(tmp_path / "nowhere"), str(driver))
     code.mark()
     assert code.is_new

@@ -11,6 +11,8 @@ from kit.outcome import ScriptFailed
 from kit.script import observe_numbers
 from kit.steps import ImportClock, Steps
 
+from tests.errors import catch_text
+
 GIVEN = """\
 import os
 from kit.script import run_script
@@ -161,12 +163,7 @@ def test_what_is_no_number_or_no_ratio_is_told(snapshot):
         "no output": ("", [[r"took (\d+)", ["took"]]]),
         "one unit": ("half 6 ms\nsingle 2", HALVES, COMPARE),
     }
-    messages = {}
-    for case, arguments in wrong.items():
-        with pytest.raises(ScriptFailed) as raised:
-            observe(*arguments)
-        messages[case] = str(raised.value)
-    assert messages == snapshot
+    assert {case: catch_text(ScriptFailed, observe, *arguments) for case, arguments in wrong.items()} == snapshot
 
 
 def test_files_are_beside_a_script_with_the_name_of_its_scenario(script, tmp_path):

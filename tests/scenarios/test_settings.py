@@ -13,6 +13,7 @@ from kit.settings import CLUSTERS, Settings
 
 from harness.model.settings import SETTINGS, values
 from tests.conftest import ROOT
+from tests.errors import catch_text
 
 VARIABLES = ["TF_XLA_FLAGS", "NVIDIA_TF32_OVERRIDE", "TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC"]
 VARIABLES += ["CUDA_MODULE_LOADING"]
@@ -125,16 +126,8 @@ def test_a_setting_that_does_nothing_is_no_cell(active, monkeypatch, snapshot):
         monkeypatch.setattr(settings.driver, "loading", lambda changes=changes: changes.get("loading"))
         setting = Settings(requested)
         setting.prepare(thorough=False)
-        with pytest.raises(NotAvailable) as raised:
-            setting.observe(None, device)
-        reasons[f"{requested}, and {changes} is active"] = str(raised.value)
+        reasons[f"{requested}, and {changes} is active"] = catch_text(NotAvailable, setting.observe, None, device)
     assert reasons == snapshot
-
-
-def test_what_is_as_asked_is_a_cell(active):
-    active(xla=[], precision="mixed_float16", deterministic="of cuDNN")
-    values = {"xla": "off", "precision": "mixed_float16", "deterministic": "on"}
-    assert Settings(values).observe(None, "cpu")["deterministic"] == "of cuDNN"
 
 
 def test_xla_that_finds_nothing_to_compile_is_no_cell(environ, active):
@@ -324,3 +317,6 @@ def test_settings_are_observed_where_they_are_asked_for(monkeypatch, active):
     setting = Settings(requested)
     setting.prepare(thorough=False)
     assert setting.observe(None, "gpu") == {**ACTIVE, "tf32": "off", **requested}
+    active(xla=[], precision="mixed_float16", deterministic="of cuDNN")
+    values = {"xla": "off", "precision": "mixed_float16", "deterministic": "on"}
+    assert Settings(values).observe(None, "cpu")["deterministic"] == "of cuDNN"

@@ -29,10 +29,11 @@ AFTER = stat((0, 160, 20, 50, 510, 9, 2, 4, 8, 90, 9), (1, 900, 0, 50, 200, 0, 0
 def watched(tmp_path, monkeypatch):
     """A function that gives what is known after watching a block between two texts of /proc/stat, None: no file."""
 
-    def watch(before, after, own=frozenset({0})):
-        monkeypatch.setattr(os, "sched_getaffinity", lambda _: own)
+    def watch(before, after, own=frozenset({0}), at_start=frozenset({0})):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: at_start)
         path = tmp_path / "stat"
         telemetry = Telemetry(str(path), threads=str(tmp_path / "task"))
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: own)
         write(path, before)
         with telemetry:
             write(path, after)
@@ -58,16 +59,9 @@ def test_what_happened_in_the_block_on_its_own_cpus_and_on_all(watched):
     assert resources["steady_seconds"] > 0
     assert resources["steady_cpu_seconds"] >= 0
     assert resources["load_before"] == pytest.approx(os.getloadavg()[0], abs=1)
-
-
-def test_of_a_process_that_is_moved_before_its_steps_the_new_cpu_counts(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: frozenset({0}))
-    telemetry = Telemetry(str(tmp_path / "stat"), threads=str(tmp_path / "task"))
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: frozenset({1}))
-    write(tmp_path / "stat", BEFORE)
-    with telemetry:
-        write(tmp_path / "stat", AFTER)
-    assert telemetry.resources()["steady_own_cpus_busy_seconds"] == pytest.approx(50 / TICK)
+    # a process may be moved before its steps
+    moved = watched(BEFORE, AFTER, own=frozenset({1}))
+    assert moved["steady_own_cpus_busy_seconds"] == pytest.approx(50 / TICK)
 
 
 OWN = {"steady_own_cpus", "steady_own_cpus_busy_seconds", "steady_own_cpus_steal_seconds"}
@@ -176,15 +170,10 @@ def test_pieces_are_summed_and_what_lies_between_them_is_told_apart(tmp_path, cl
     assert (resources["between_seconds"], resources["between_cpu_seconds"]) == (15.0, 0.1875)
     assert resources["steady_all_cpus"] == 2
     assert resources["steady_all_cpus_busy_seconds"] == pytest.approx(2 * (103 + 50) / TICK)
-
-
-def test_what_one_piece_does_not_know_is_not_known_of_all(tmp_path):
-    path = tmp_path / "stat"
-    telemetry = Telemetry(str(path))
-    for texts in [(BEFORE, AFTER), (AFTER, BEFORE)]:
-        path.write_text(texts[0])
-        with telemetry:
-            path.write_text(texts[1])
+    # what one piece does not know is not known of all
+    path.write_text(AFTER)
+    with telemetry:
+        path.write_text(BEFORE)
     assert "steady_all_cpus_busy_seconds" not in telemetry.resources()
 
 

@@ -49,25 +49,22 @@ def test_launching_is_what_the_driver_is_asked_to_start_not_what_is_waited_for()
         assert read(trace({threads: events})).launching == at((0, 4), (10, 4), (15, 2), (20, 6), (30, 7))
 
 
-def test_in_2_1_a_device_is_a_stream_s_kernels_or_one_kind_of_its_copies():
-    devices = {
-        THREADS: [("MatMul", 0, 900)],
-        "/device:GPU:0/stream:14": [("MatMul", 10_000, 5_000, {"label": "volta_sgemm regs:122"})],
-        "/device:GPU:0/stream:15<MemcpyH2D>": [("Const", 3_000, 2_000)],
-        "/device:GPU:0/stream:": [("unknown", 0, 900)],
-    }
-    assert read(trace(devices)) == Seen(at((10_000, 5_000)), at((3_000, 2_000)), None)
-
-
-def test_up_to_2_0_each_event_is_once_more_in_the_device_of_all_streams():
+def test_up_to_2_1_devices_are_streams():
     kernel, copy = ("volta_sgemm_128x64_nn", 10_000, 5_000), ("MemcpyHtoD", 3_000, 2_000)
-    devices = {
+    with_all_streams = {  # up to 2.0, each event is once more in a device of all streams
         "/device:GPU:0/stream:all": [kernel, copy],
         "/gpu:0 (Tesla T4)/context#0/stream#1:Kernel": [kernel],
         "/gpu:0 (Tesla T4)/context#0/null stream": [copy],
         "/job:localhost/replica:0/task:0/device:GPU:0": [("MatMul", 0, 900_000)],
     }
-    assert read(trace(devices)) == Seen(at((10_000, 5_000)), at((3_000, 2_000)), None)
+    by_kind = {  # in 2.1, a device is a stream's kernels or one kind of its copies
+        THREADS: [("MatMul", 0, 900)],
+        "/device:GPU:0/stream:14": [("MatMul", 10_000, 5_000, {"label": "volta_sgemm regs:122"})],
+        "/device:GPU:0/stream:15<MemcpyH2D>": [("Const", 3_000, 2_000)],
+        "/device:GPU:0/stream:": [("unknown", 0, 900)],
+    }
+    for devices in (with_all_streams, by_kind):
+        assert read(trace(devices)) == Seen(at((10_000, 5_000)), at((3_000, 2_000)), None)
 
 
 def test_fields_of_a_newer_schema_are_passed_over():

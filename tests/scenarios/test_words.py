@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from kit import words as kit_words
 from kit.words import END, WordError, Words
 
+from tests.errors import catch_text
+
 WORDS = st.one_of(st.just(END), st.integers(1, 10**9 - 1))
 
 
@@ -48,12 +50,8 @@ def test_a_word_that_is_not_known_is_told(monkeypatch, snapshot):
     messages = {}
     for word in [*UNKNOWN, "²", "x" * 500]:
         monkeypatch.setattr(kit_words.os, "read", make_reader(f"{word}\n".encode(), [64]))
-        with pytest.raises(WordError) as raised:
-            Words(-1).next()
-        messages[word[:20]] = str(raised.value)
+        messages[word[:20]] = catch_text(WordError, Words(-1).next)
     for word in ("turn", "end", "measure now", ""):
         monkeypatch.setattr(kit_words.os, "read", make_reader(f"{word}\n".encode(), [64]))
-        with pytest.raises(WordError) as raised:
-            Words(-1).expect("measure")
-        messages[f"{word!r} before it measures"] = str(raised.value)
+        messages[f"{word!r} before it measures"] = catch_text(WordError, Words(-1).expect, "measure")
     assert messages == snapshot

@@ -11,7 +11,7 @@ from types import SimpleNamespace as Thing
 import pytest
 from kit.worker import load
 
-from tests.scenarios.conftest import run_worker, write_job
+from tests.scenarios.conftest import VERSIONS, run_worker, write_job
 
 MEASURES = """
 import time
@@ -24,9 +24,6 @@ def scenario(bench, model="small"):
 """
 BUSY = MEASURES.replace("time.sleep(0.001)", "sum(range(100000))")
 DOCUMENT = {"mode": "document"}
-#: The oldest release's interpreter, and the newest one. Those in between are for a campaign.
-IN_BETWEEN = [pytest.param(version, marks=pytest.mark.campaign) for version in ("3.7", "3.8", "3.11")]
-VERSIONS = ["3.6", *IN_BETWEEN, "3.13"]
 
 
 @pytest.fixture(scope="module")
@@ -206,13 +203,6 @@ def test_a_worker_without_a_standard_input_measures_as_well(tmp_path, scenarios)
     assert completed.returncode == 0
 
 
-def test_what_was_not_measured_has_no_resources_of_its_own(perform):
-    launched = perform(body("bench.observe('traces', 3)"))
-    (resources,) = launched.of("resources")
-    assert set(resources) == {"event", "cpu_seconds", "wall_seconds", "max_rss_bytes", "load_before"}
-    assert launched.end["status"] == "ok"
-
-
 def body(*lines):
     return "import sys\ndef scenario(bench):\n" + "".join(f"    {line}\n" for line in lines)
 
@@ -294,13 +284,8 @@ def test_work_that_no_gpu_did_has_a_status_of_its_own(perform):
 
 def test_what_a_driver_compiled_is_told_where_it_keeps_it(perform, tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_CACHE_PATH", str(tmp_path / "cache"))
-    write = (
-        "from os import environ, mkdir",
-        "from pathlib import Path",
-        "path = environ['CUDA_CACHE_PATH']",
-        "mkdir(path)",
-    )
-    source = body(*write, "Path(path, 'code').write_text('x' * 10)", "bench.observe('done', 1)")
+    make = "folder = pathlib.Path(os.environ['CUDA_CACHE_PATH']); folder.mkdir()"
+    source = body("import os, pathlib", make, "(folder / 'code').write_text('x' * 10)", "bench.observe('done', 1)")
     *_, resources = perform(source).of("resources")
     assert (resources["ptx_cache_bytes"], resources["ptx_cache_filled_bytes"]) == (0, 10)
 

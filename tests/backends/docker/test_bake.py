@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from harness.backends.docker.bake import LENGTH, LINES, Builder, BuildLog, check, check_driver
 from harness.model.errors import CannotRunHereError
+from tests.errors import catch_text
 
 
 @pytest.fixture
@@ -22,21 +23,15 @@ def docker(tmp_path, monkeypatch):
     return make
 
 
-def fail(function):
-    with pytest.raises(CannotRunHereError) as error:
-        function()
-    return f"{error.value.message}\n{error.value.advice}"
-
-
 def test_what_is_missing_for_builds_is_told(docker, tmp_path, monkeypatch, snapshot):
     messages = {}
     monkeypatch.setenv("PATH", str(tmp_path))
-    messages["no docker command"] = fail(check)
+    messages["no docker command"] = catch_text(CannotRunHereError, check)
     docker("exit 1")
-    messages["no buildx"] = fail(check)
+    messages["no buildx"] = catch_text(CannotRunHereError, check)
     for output in ("Driver: docker-container", "", "Driver: remote"):
         docker(f"echo '{output}'")
-        messages[output] = fail(check_driver)
+        messages[output] = catch_text(CannotRunHereError, check_driver)
     assert messages == snapshot
     docker("echo 'Driver:        docker'")
     check_driver()
@@ -56,13 +51,6 @@ def test_the_target_and_what_is_set_are_passed(docker, tmp_path):
         "cpu-tf1-14.contexts.locks=/a b",
         "cpu-tf1-14",
     ]
-
-
-def test_what_takes_time_is_told(docker, tmp_path):
-    docker("echo '#5 [a 1/2] RUN one'; echo '#5 0.1 hello' >&2; printf '#5 DONE'")
-    progress = []
-    assert Builder(tmp_path).build("a", {}, progress.append) == ""
-    assert progress == ["a 1/2: one"]
 
 
 def test_a_failed_build_ends_with_the_builders_words_or_its_exit_code(docker, tmp_path):
@@ -127,14 +115,12 @@ def test_steps_are_told_once_when_they_say_something_or_the_builder_is_idle():
         assert log.handle_pause() == "", text
 
 
-def test_steps_overlap():
+def test_a_failed_step_is_named_with_its_last_lines_and_the_verdict():
+    # also among others
     first = "#7 [a 1/2] RUN one\n\n#8 [b 1/2] RUN two\n#8 0.1 hello\n#8 ...\n\n"
     log, progress = feed(first + "#7 [a 1/2] RUN one\n#7 DONE 0.1s\n#8 ERROR: x\n")
     assert progress == ["b 1/2: two"]
     assert log.describe_failure() == "b 1/2: two:\nhello"
-
-
-def test_a_failed_step_is_named_with_its_last_lines_and_the_verdict():
     first, *lines, verdict = feed(RECORDED["failed"])[0].describe_failure().splitlines()
     assert first.startswith("environment 4/4: sh /tmp/install.sh")
     assert lines[:2] == [

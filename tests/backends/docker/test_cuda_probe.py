@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.backends import fatbins
 from harness.backends.docker import cuda_probe
 from tests.shared_objects import shared_object
 
@@ -87,5 +88,6 @@ def test_a_library_that_tells_no_version_has_that_of_its_file_or_its_package(tmp
         assert cuda_probe.find_version(name, ctypes.CDLL(str(file))) == version
 
 
-def test_it_runs_on_the_catalogues_oldest_python():
-    ast.parse(Path(cuda_probe.__file__).read_text(), feature_version=(3, 7))
+def test_what_runs_in_images_runs_on_the_catalogues_oldest_python():
+    for module in (cuda_probe, fatbins):
+        ast.parse(Path(module.__file__).read_text(), feature_version=(3, 7))

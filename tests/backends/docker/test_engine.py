@@ -6,6 +6,7 @@ import pytest
 
 from harness.backends.docker.engine import Engine, connect, find_address, raise_as_sentences
 from harness.model.errors import CannotRunHereError
+from tests.errors import catch_text
 
 
 @pytest.fixture
@@ -17,12 +18,6 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
-def fail_to_connect() -> str:
-    with pytest.raises(CannotRunHereError) as error:
-        connect()
-    return f"{error.value.message}\n{error.value.advice}"
-
-
 def test_no_engine_says_what_was_tried_and_the_way_on(home, monkeypatch, snapshot):
     messages = {}
     variable = f"unix://{home}/none.sock"
@@ -31,10 +26,10 @@ def test_no_engine_says_what_was_tried_and_the_way_on(home, monkeypatch, snapsho
         refusing = f"tcp://127.0.0.1:{closed.getsockname()[1]}"
         for address in (variable, refusing, "carrier pigeon"):
             monkeypatch.setenv("DOCKER_HOST", address)
-            messages[address.partition(":")[0]] = fail_to_connect().replace(address, "ADDRESS")
+            messages[address.partition(":")[0]] = catch_text(CannotRunHereError, connect).replace(address, "ADDRESS")
     monkeypatch.delenv("DOCKER_HOST")
     monkeypatch.setenv("DOCKER_CONTEXT", "lost")
-    messages["context"] = fail_to_connect()
+    messages["context"] = catch_text(CannotRunHereError, connect)
     assert messages == snapshot
 
 
@@ -48,7 +43,7 @@ def test_the_current_context_is_taken(home):
     meta.mkdir(parents=True)
     endpoint = {"Host": f"unix://{home}/far.sock", "SkipTLSVerify": False}
     (meta / "meta.json").write_text(json.dumps({"Name": "far", "Metadata": {}, "Endpoints": {"docker": endpoint}}))
-    assert f"'far' (unix://{home}/far.sock)" in fail_to_connect()
+    assert f"'far' (unix://{home}/far.sock)" in catch_text(CannotRunHereError, connect)
 
 
 def test_where_the_engine_is_can_be_told_without_asking_it(home, monkeypatch):

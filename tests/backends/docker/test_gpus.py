@@ -2,7 +2,7 @@
 
 import errno
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,6 +32,7 @@ from harness.model.errors import CannotRunHereError
 from harness.model.gpu import GpuHost
 from harness.model.launch import Limits
 from tests.cards import T4
+from tests.errors import catch, catch_text
 
 #: What `nvidia-ctk cdi generate` writes, less most of the edits.
 GENERATED = """\
@@ -97,13 +98,6 @@ def find_ways(*arguments: Any) -> list[GpuWay]:
     return [access.way for access in find(*arguments)]
 
 
-def refuse(function: Callable[..., object], *arguments: Any) -> str:
-    """Return the message and the advice of a refusal."""
-    with pytest.raises(GpuRefusedError) as error:
-        function(*arguments)
-    return f"{error.value.message}\n{error.value.advice}"
-
-
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A machine with none of NVIDIA's programs and specifications; the folder is where those would be."""
@@ -112,37 +106,28 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.usefixtures("bare")
-def test_a_way_that_was_requested_is_the_only_one():
-    engine = make_engine({**DISCOVERED, **WITH_RUNTIME})
-    assert find_ways(engine) == [CDI, RUNTIME]
-    assert find(engine, RUNTIME) == [GpuAccess(RUNTIME)]
-    # no engine says whether it has its device driver
-    assert find(engine, DRIVER) == [GpuAccess(DRIVER)]
-
-
 def test_an_engine_that_gives_no_gpus_says_why_and_what_to_do(bare, monkeypatch, snapshot):
     desktop = make_engine({**NEITHER, "CDISpecDirs": [str(bare)]}, system="Docker Desktop")
     podman = make_engine({**WITH_RUNTIME, "BuildahVersion": "1.33.7"})
     cdi, only_all = GpuAccess(CDI, ("0", "1", "all")), GpuAccess(CDI, ("all",))
     messages = {
-        "no way": refuse(find, make_engine(NEITHER)),
-        "no CDI": refuse(find, make_engine(NEITHER), CDI),
-        "no runtime": refuse(find, make_engine(NEITHER), RUNTIME),
-        "no such GPU": refuse(select_able, [cdi], ["0", "7"]),
-        "all or none": refuse(select_able, [only_all], ["1"]),
+        "no way": catch_text(GpuRefusedError, find, make_engine(NEITHER)),
+        "no CDI": catch_text(GpuRefusedError, find, make_engine(NEITHER), CDI),
+        "no runtime": catch_text(GpuRefusedError, find, make_engine(NEITHER), RUNTIME),
+        "no such GPU": catch_text(GpuRefusedError, select_able, [cdi], ["0", "7"]),
+        "all or none": catch_text(GpuRefusedError, select_able, [only_all], ["1"]),
     }
     (bare / "nvidia.yaml").write_text(GENERATED)
-    messages["CDI is off"] = refuse(find, make_engine(NEITHER))
-    assert refuse(find, make_engine(NEITHER), CDI) == messages["CDI is off"]
-    messages["CDI of Docker Desktop"] = refuse(find, desktop, CDI)
+    messages["CDI is off"] = catch_text(GpuRefusedError, find, make_engine(NEITHER))
+    assert catch_text(GpuRefusedError, find, make_engine(NEITHER), CDI) == messages["CDI is off"]
+    messages["CDI of Docker Desktop"] = catch_text(GpuRefusedError, find, desktop, CDI)
     # its specification is not looked at
     assert find(desktop) == [GpuAccess(DRIVER)]
     (bare / gpus.HOOKS[1]).touch(mode=0o755)
     monkeypatch.setenv("PATH", str(bare))
     assert find(make_engine(NEITHER)) == [GpuAccess(DRIVER)]
-    messages["Podman"] = refuse(find, podman)
-    assert refuse(find, podman, DRIVER) == messages["Podman"]
+    messages["Podman"] = catch_text(GpuRefusedError, find, podman)
+    assert catch_text(GpuRefusedError, find, podman, DRIVER) == messages["Podman"]
     assert messages == snapshot
 
 
@@ -151,17 +136,19 @@ def test_gpus_that_a_way_does_not_list_leave_the_other_ways():
     assert select_able([cdi, runtime], ["0"]) == [cdi, runtime]
     assert select_able([cdi, runtime], ["1"]) == [runtime]
     assert select_able([GpuAccess(CDI, ("0", "1"))], ["0", "1"]) == [GpuAccess(CDI, ("0", "1"))]
-
-
-def test_where_all_is_the_only_device_it_is_what_the_first_gpu_means():
-    """WSL2's specification has no other one."""
+    # where `all` is the only device, as in WSL2's specification, it is what the first GPU means
     only = GpuAccess(CDI, ("all",))
     assert select_able([only], ["0"]) == [only]
     assert (only.list_requested(["0"]), only.list_requested(["all"])) == (("all",), ("all",))
     assert GpuAccess(CDI, ("0", "all")).list_requested(["0"]) == GpuAccess(RUNTIME).list_requested(["0"]) == ("0",)
 
 
-def test_wsl_is_known_by_its_device_or_by_a_specification_of_all_alone(tmp_path, monkeypatch):
+def test_wsl_is_known_by_its_device_or_by_a_specification_of_all_alone_and_of_an_engine_elsewhere_nothing(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(gpus, "find_address", lambda: "ssh://somewhere")
+    elsewhere = find_host()
+    assert (elsewhere.absent, elsewhere.is_here) == ("the engine is on another machine", False)
     monkeypatch.setattr(gpus, "find_address", lambda: "unix:///var/run/docker.sock")
     monkeypatch.setattr(gpus, "WSL_NODE", tmp_path / "dxg")
     monkeypatch.setattr(gpus, "CDI_FOLDERS", (tmp_path,))
@@ -225,9 +212,9 @@ def test_the_first_way_that_works_is_chosen_then_one_that_lacks_something(snapsh
     }
     assert [way for way, _ in chosen.values()] == [CDI, RUNTIME, DRIVER, RUNTIME]
     messages = {case: sentences for case, (_, sentences) in chosen.items()}
-    with pytest.raises(GpuRefusedError) as error:
-        choose(STALE, GpuRefusedError("There is no hook.", "Install it", "install"), accesses=ALL_WAYS[:2])
-    messages["none"] = [error.value.message, error.value.advice]
+    no_hook = GpuRefusedError("There is no hook.", "Install it", "install")
+    error = catch(GpuRefusedError, choose, STALE, no_hook, accesses=ALL_WAYS[:2])
+    messages["none"] = [error.message, error.advice]
     assert messages == snapshot
     # what has nothing to do with GPUs is no reason to try another way
     with pytest.raises(CannotRunHereError, match="silent"):
@@ -235,7 +222,11 @@ def test_the_first_way_that_works_is_chosen_then_one_that_lacks_something(snapsh
 
 
 @pytest.mark.usefixtures("bare")
-def test_where_the_driver_sees_a_gpu_the_engines_own_device_driver_is_tried_last(monkeypatch):
+def test_where_the_driver_sees_a_gpu_the_engines_own_device_driver_is_tried_last_unless_one_was_requested(monkeypatch):
+    engine = make_engine({**DISCOVERED, **WITH_RUNTIME})
+    assert find_ways(engine) == [CDI, RUNTIME]
+    for way in (RUNTIME, DRIVER):  # no engine says whether it has its device driver
+        assert find(engine, way) == [GpuAccess(way)]
     assert find_ways(make_engine(WITH_RUNTIME)) == [RUNTIME]
     # from 4.34 on, Docker Desktop lists the runtime on every machine
     assert find_ways(make_engine(WITH_RUNTIME, system="Docker Desktop")) == [RUNTIME, DRIVER]
@@ -243,7 +234,7 @@ def test_where_the_driver_sees_a_gpu_the_engines_own_device_driver_is_tried_last
     assert find_ways(make_engine(WITH_RUNTIME)) == [RUNTIME, DRIVER]
     assert find(make_engine(WITH_RUNTIME), RUNTIME) == [GpuAccess(RUNTIME)]
     # without another method, an image of gigabytes would have to be built before a test
-    assert "--gpu-via driver" in refuse(find, make_engine(NEITHER))
+    assert "--gpu-via driver" in catch_text(GpuRefusedError, find, make_engine(NEITHER))
 
 
 def test_a_refusal_names_the_specification_and_docker_desktop_needs_no_toolkit(bare):
@@ -346,12 +337,6 @@ def test_a_specification_of_others_or_of_nothing_lists_none(tmp_path):
         (tmp_path / name).write_text(text)
         assert read_device_names(tmp_path / name) == [], text[:100]
     assert read_device_names(tmp_path / "gone.json") == []
-
-
-def test_of_an_engine_elsewhere_nothing_is_known_here(monkeypatch):
-    monkeypatch.setenv("DOCKER_HOST", "ssh://somewhere")
-    host = find_host()
-    assert (host.absent, host.is_here) == ("the engine is on another machine", False)
 
 
 def test_a_trial_runs_in_images_without_the_user_of_launches(monkeypatch):

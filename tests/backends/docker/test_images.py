@@ -11,8 +11,10 @@ from harness.backends.docker.images import Images, find_public_base
 from harness.backends.docker.recipe import BASE, CUDA, FROM, LOCK, PYTHON, RECIPE
 from harness.model.backend import ImageState, KeptImage, Preparation, PreparationStep, Stage, WheelRecipe
 from harness.model.environment import Device
-from harness.model.errors import CannotRunHereError, UsageError
-from tests.backends.conftest import ROOT, requirement_of
+from harness.model.errors import CannotRunHereError, NothingPreparedError, UsageError
+from tests.backends.conftest import requirement_of
+from tests.conftest import ROOT
+from tests.errors import catch_text
 
 BASE_IMAGE = "python:3.11-slim-bookworm"
 
@@ -61,70 +63,60 @@ def image_of(name):
     return f"sha256:harness/{name}:cpu"
 
 
+class World:
+    """A project, an engine that has the base of Python 3.11, and a builder that fails for what `broken` names.
+
+    `interrupted` targets are built until the builder is stopped, and those in `after` until their event is set.
+    """
+
+    def __init__(self, root):
+        self.root, self.engine = root, FakeEngine({BASE_IMAGE: None})
+        self.targets, self.broken, self.interrupted, self.after = [], {}, set(), {}
+        self.is_stopped, self.stopped = False, threading.Event()
+        self.locks = root / "images" / "locks"
+        self.locks.mkdir()
+        self.one, self.two = (requirement_of(self.locks, name) for name in ("one", "two"))
+
+    def build(self, target, settings, tell, folder=None):
+        self.targets.append((target, settings))
+        tell("environment 1/1: x")
+        if target in self.interrupted:
+            self.stopped.wait()
+        if target in self.after:
+            assert self.after[target].wait(30)
+        if target in self.broken:
+            return f"ERROR: {self.broken[target]}"
+        labels = {k.removeprefix("labels."): v for k, v in settings.items() if k.startswith("labels.")}
+        self.engine.had[settings.get("tags") or f"harness/{target.removeprefix('cpu-')}:cpu"] = labels
+        return ""
+
+    def stop(self):
+        self.is_stopped = True
+        self.stopped.set()
+
+    @property
+    def images(self):
+        return Images(self.engine, self.root)
+
+    @property
+    def built(self):
+        return sorted(target for target, _ in self.targets)
+
+    def prepare(self, *requirements, **more):
+        self.steps = []
+        return self.images.prepare(list(requirements), self.steps.append, **more)
+
+
 @pytest.fixture
 def world(tmp_path, monkeypatch):
-    """A project, an engine that has the base of Python 3.11, and a builder that fails for what `broken` names."""
     monkeypatch.delenv("REGISTRY", raising=False)
     monkeypatch.delenv("HARNESS_WHEELS", raising=False)
     shutil.copytree(ROOT / "images", tmp_path / "images", ignore=shutil.ignore_patterns("locks"))
-    locks = tmp_path / "images" / "locks"
-    locks.mkdir()
-    engine = FakeEngine({BASE_IMAGE: None})
-    built, broken, interrupted, after = [], {}, set(), {}
-
-    class FakeBuilder:
-        def __init__(self, root):
-            self.is_stopped = False
-            self.stopped = threading.Event()
-
-        def build(self, target, settings, tell, folder=None):
-            built.append((target, settings))
-            tell("environment 1/1: x")
-            if target in interrupted:
-                self.stopped.wait()
-            if target in after:
-                assert after[target].wait(30)
-            if target in broken:
-                return f"ERROR: {broken[target]}"
-            labels = {k.removeprefix("labels."): v for k, v in settings.items() if k.startswith("labels.")}
-            engine.had[settings.get("tags") or f"harness/{target.removeprefix('cpu-')}:cpu"] = labels
-            return ""
-
-        def stop(self):
-            self.is_stopped = True
-            self.stopped.set()
-
+    world = World(tmp_path)
     monkeypatch.setattr(images, "check", lambda: None)
     monkeypatch.setattr(images, "check_driver", lambda: None)
-    monkeypatch.setattr(images, "Builder", FakeBuilder)
-
-    class World:
-        def __init__(self):
-            self.engine, self.broken, self.interrupted, self.after = engine, broken, interrupted, after
-            self.locks = locks
-            self.one, self.two = requirement_of(locks, "one"), requirement_of(locks, "two")
-
-        @property
-        def images(self):
-            return Images(engine, tmp_path)
-
-        @property
-        def built(self):
-            return sorted(target for target, _ in built)
-
-        @property
-        def targets(self):
-            return built
-
-        @property
-        def settings(self):
-            return built[0][1]
-
-        def prepare(self, *requirements, **more):
-            self.steps = []
-            return self.images.prepare(list(requirements), self.steps.append, **more)
-
-    return World()
+    monkeypatch.setattr(images, "Builder", lambda root: world)
+    return world
 
 
 def test_what_is_right_is_not_built_again_and_each_step_is_told(world):
@@ -140,6 +132,11 @@ def test_what_is_right_is_not_built_again_and_each_step_is_told(world):
         world.engine.had["harness/two:cpu"][label] = "another"
         world.prepare(world.one, world.two)
         assert world.built == ["cpu-two"], label
+    # a base that is not here is not compared
+    del world.engine.had[BASE_IMAGE]
+    world.prepare(world.one, world.two)
+    assert world.built == ["cpu-two"]
+    assert world.images.unprepared([world.one]) == []
 
 
 def test_states_are_told_by_one_question_for_images_and_bases(world, monkeypatch):
@@ -165,14 +162,6 @@ def test_what_cuda_is_copied_from_counts(world):
     assert [image.state for image in world.images.states([on_gpu])] == [ImageState.OUTDATED]
 
 
-def test_a_base_that_is_not_here_is_not_compared(world):
-    world.prepare(world.one)
-    del world.engine.had[BASE_IMAGE]
-    world.prepare(world.one)
-    assert world.built == ["cpu-one"]
-    assert world.images.unprepared([world.one]) == []
-
-
 def test_of_several_the_broken_one_is_unavailable_and_one_that_is_right_stays(world):
     world.broken["cpu-one"] = "no such package"
     prepared = world.prepare(world.one, world.two)
@@ -186,9 +175,7 @@ def test_of_several_the_broken_one_is_unavailable_and_one_that_is_right_stays(wo
 def test_where_every_build_fails_nothing_runs_and_a_base_that_cannot_be_had_is_named(world, snapshot):
     def fail(words):
         world.broken["cpu-one"] = words
-        with pytest.raises(CannotRunHereError) as error:
-            world.prepare(world.one)
-        return f"{error.value.message}\n{error.value.advice}"
+        return catch_text(NothingPreparedError, world.prepare, world.one)
 
     no_base = f"{BASE_IMAGE}: failed to resolve source metadata for registry/{BASE_IMAGE}"
     # where the engine has the base, something else is wrong
@@ -266,8 +253,9 @@ def test_folders_of_packages_and_of_locks_outside_the_project_are_given_to_the_b
     monkeypatch.setenv("HARNESS_WHEELS", str(folder))
     locks = tmp_path_factory.mktemp("cache")
     world.prepare(requirement_of(locks, "three"))
-    assert "contexts.wheels" in world.settings
-    assert world.settings["contexts.locks"] == str(locks)
+    ((_, settings),) = world.targets
+    assert "contexts.wheels" in settings
+    assert settings["contexts.locks"] == str(locks)
 
 
 def test_with_a_registry_images_are_pulled_before_they_are_built(world, monkeypatch):
@@ -292,17 +280,15 @@ def test_what_cannot_be_pulled_is_built(world, monkeypatch, refusal):
 
 
 def test_images_are_pushed_to_a_registry_that_takes_them(world, monkeypatch, snapshot):
-    with pytest.raises(UsageError) as no_registry:
-        world.images.push([world.one], print)
+    no_registry = catch_text(UsageError, world.images.push, [world.one], print)
     monkeypatch.setenv("REGISTRY", "example.org/")
     world.images.push([world.one, world.two], print)
     names = ["example.org/harness/one:cpu", "example.org/harness/two:cpu"]
     assert world.engine.pushed == names
     world.engine.refusal = "denied:\n\x1b[31mwho"
-    with pytest.raises(CannotRunHereError) as refusal:
-        world.images.push([world.one], print)
+    refusal = catch_text(CannotRunHereError, world.images.push, [world.one], print)
     assert world.engine.pushed == names
-    assert [str(no_registry.value), str(refusal.value)] == snapshot
+    assert [no_registry, refusal] == snapshot
 
 
 def test_a_pull_that_is_stopped_takes_no_more(world):
@@ -336,12 +322,14 @@ def over(base, name="one-mine-1"):
     return replace(base, environment=environment, lock=lock, base=base)
 
 
-def test_a_wheel_goes_over_the_image_of_its_base_which_is_built_first(world):
+def test_a_wheel_goes_over_the_image_of_its_base_which_is_built_first_and_outdated_with_it(world):
     wanted = over(world.one)
     world.prepare(wanted)
     assert world.built == ["cpu-one", "source-any"]
     assert world.targets[-1][1]["args.BASE"] == "harness/one:cpu"
     assert world.targets[-1][1]["args.REPLACED"] == "mine"
+    world.engine.had["harness/one:cpu"] |= {"harness.recipe": "another"}
+    assert world.images.unprepared([wanted]) == [wanted]
 
 
 def test_if_the_base_cannot_be_built_the_other_is_not_tried(world):
@@ -349,13 +337,6 @@ def test_if_the_base_cannot_be_built_the_other_is_not_tried(world):
     prepared = world.prepare(over(world.one), world.two)
     assert world.built == ["cpu-one", "cpu-two"]
     assert "it fails" in str(prepared.unavailable["one-mine-1"])
-
-
-def test_an_image_over_an_outdated_base_is_outdated(world):
-    wanted = over(world.one)
-    world.prepare(wanted)
-    world.engine.had["harness/one:cpu"] |= {"harness.recipe": "another"}
-    assert world.images.unprepared([wanted]) == [wanted]
 
 
 def test_a_wheel_is_built_from_the_files_and_its_failure_is_told(world, tmp_path):

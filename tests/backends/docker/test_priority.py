@@ -1,26 +1,18 @@
 """Which engines give containers priority; what it does is seen in real containers (tests/docker)."""
 
-from types import SimpleNamespace
-from typing import Any
-
 from harness.backends.docker.priority import SHARES, Priority, find_priority
-from harness.model.backend import BackendFacts
-
-
-def make_engine(*, rootless: bool = False, **info: Any) -> Any:
-    facts = BackendFacts("docker", rootless=rootless)
-    return SimpleNamespace(info={"NCPU": 4, **info}, facts=facts, is_podman="BuildahVersion" in info)
+from tests.backends.docker.test_gpus import make_engine
 
 
 def test_engines_that_are_known_to_give_priority_are_asked_for_it():
-    assert find_priority(make_engine(CgroupDriver="cgroupfs"), [3]) == Priority("/", (3,))
-    assert find_priority(make_engine(CgroupDriver="systemd"), [3]) == Priority("-.slice", (3,))
+    assert find_priority(make_engine({"NCPU": 4, "CgroupDriver": "cgroupfs"}), [3]) == Priority("/", (3,))
+    assert find_priority(make_engine({"NCPU": 4, "CgroupDriver": "systemd"}), [3]) == Priority("-.slice", (3,))
     for engine, cpus in (
-        (make_engine(), [3]),
-        (make_engine(CgroupDriver="none"), [3]),
-        (make_engine(CgroupDriver="systemd", rootless=True), [3]),
-        (make_engine(CgroupDriver="systemd", BuildahVersion="1.41.4"), [3]),
-        (make_engine(CgroupDriver="cgroupfs"), [0, 1, 2, 3]),
+        (make_engine({"NCPU": 4}), [3]),
+        (make_engine({"NCPU": 4, "CgroupDriver": "none"}), [3]),
+        (make_engine({"NCPU": 4, "CgroupDriver": "systemd"}, rootless=True), [3]),
+        (make_engine({"NCPU": 4, "CgroupDriver": "systemd", "BuildahVersion": "1.41.4"}), [3]),
+        (make_engine({"NCPU": 4, "CgroupDriver": "cgroupfs"}), [0, 1, 2, 3]),
     ):
         assert find_priority(engine, cpus) is None, (engine, cpus)
 

@@ -6,7 +6,8 @@ import pytest
 from harness.backends.docker import recipe
 from harness.model.environment import Device
 from harness.model.errors import HarnessError
-from tests.backends.conftest import ROOT, requirement_of
+from tests.backends.conftest import requirement_of
+from tests.conftest import ROOT
 
 
 @pytest.fixture(autouse=True)

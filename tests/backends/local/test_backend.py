@@ -78,22 +78,26 @@ def test_a_script_s_own_artifacts_and_job_json_are_its_own(local, requirement):
     assert (outcome.error, outcome.status) == ("", Status.OK)
 
 
-@pytest.mark.parametrize("set_back", [0.0, 3600.0])
-def test_a_child_in_a_session_of_its_own_ends_with_the_launch(local, requirement, tmp_path, monkeypatch, set_back):
-    # the clock before it was set, meanwhile
+def test_a_child_in_a_session_of_its_own_ends_with_the_launch_or_its_deadline(
+    local, requirement, tmp_path, monkeypatch
+):
+    # the clock is set meanwhile
     real = time.time
-    monkeypatch.setattr(time, "time", lambda: real() + set_back)
-    note = tmp_path / "pid"
-    source = (
-        "if os.fork() == 0:\n  os.setsid()\n  if os.fork() == 0:\n"
-        f"    os.close(1); os.close(2); open({str(note)!r}, 'w').write(str(os.getpid()))\n"
-        "    signal.pause()\n  os._exit(0)\n"
-        f"os.wait()\nwhile not os.path.exists({str(note)!r}) or not open({str(note)!r}).read(): time.sleep(0.01)\n"
-        "say('end', status='ok')"
-    )
-    assert local.launch(requirement, job(source)).status is Status.OK
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(note.read_text()), 0)
+    monkeypatch.setattr(time, "time", lambda: real() + 3600.0)
+    for last, seconds, status in (
+        ("say('end', status='ok')", 60.0, Status.OK),
+        ("signal.pause()", 1.0, Status.TIMEOUT),
+    ):
+        note = tmp_path / status.value
+        source = (
+            "if os.fork() == 0:\n  os.setsid()\n  if os.fork() == 0:\n"
+            f"    os.close(1); os.close(2); open({str(note)!r}, 'w').write(str(os.getpid()))\n"
+            "    signal.pause()\n  os._exit(0)\n"
+            f"os.wait()\nwhile not os.path.exists({str(note)!r}) or not open({str(note)!r}).read(): time.sleep(0.01)\n"
+        )
+        assert local.launch(requirement, job(source + last, seconds)).status is status
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(note.read_text()), 0)
 
 
 @pytest.mark.slow
@@ -107,13 +111,6 @@ def test_what_a_script_leaves_in_its_environment_reaches_no_later_launch(local, 
         local.launch(requirement, job("say('end', status='ok')"))
     local.prepare([requirement], lambda step: None)
     assert local.launch(requirement, job("say('end', status='ok')")).status is Status.OK
-
-
-@pytest.mark.slow
-def test_the_deadline_ends_children_too(local, requirement, tmp_path):
-    source = f"pid = os.fork()\nif pid: open({str(tmp_path / 'pid')!r}, 'w').write(str(pid))\nsignal.pause()"
-    assert local.launch(requirement, job(source, 1.0)).status is Status.TIMEOUT
-    assert not _runs(int((tmp_path / "pid").read_text()))
 
 
 def test_an_interrupted_launch_leaves_nothing(local, requirement, prepared, tmp_path):
@@ -148,13 +145,10 @@ def test_launches_start_on_cpus_of_their_own_and_are_moved_to_one(local, require
     check_start(local, requirement, cpus)
 
 
-def test_an_interruption_while_several_start_leaves_nothing(local, requirement, prepared):
+def test_an_interruption_while_several_start_or_between_turns_leaves_nothing(local, requirement, prepared):
     with pytest.raises(KeyboardInterrupt):
         interrupt_the_start(local, requirement)
     assert not (prepared[0] / "scratch" / "test-run").exists()
-
-
-def test_one_that_is_interrupted_between_turns_leaves_nothing(local, requirement, prepared):
     with pytest.raises(KeyboardInterrupt), local.hold(requirement, in_turns(job(TAKES_TURNS))) as launch:
         interrupt_between_turns(launch)
     assert not _runs(launch._process._started_process.pid)
@@ -183,10 +177,6 @@ def test_cleaning_removes_what_a_killed_harness_left(local, prepared):
     assert not (prepared[0] / "scratch" / "one").exists()
     assert local.clean("") == 1
     assert local.clean("") == 0
-
-
-def test_the_environment_is_like_its_lock(local, requirement):
-    assert local.verify(requirement).is_right
 
 
 def test_facts_name_what_is_not_controlled(local, monkeypatch):
@@ -226,18 +216,25 @@ def test_a_disk_without_space_for_environments_is_a_sentence(local, requirement,
 
 T4 = Gpu(0, "GPU-0a", "Tesla T4", (7, 5), 2**34, pci="0000:3b:00.0")
 ON_A_GPU = {"limits": Limits(cpus=(0,), gpus=("0",))}
+#: A launch that reports its variables.
+REPORTS = "say('observation', name='v', value=dict(os.environ)); say('end', status='ok')"
 
 
-def test_a_launch_on_a_gpu_finds_cuda_in_the_packages_of_its_environment(local, requirement, monkeypatch, tmp_path):
+@pytest.fixture
+def with_t4(local, monkeypatch):
+    """Return the backend on a machine with a T4, without the check that its environment is unchanged."""
+    monkeypatch.setattr(local, "gpu_host", GpuHost(cards=[T4]))
+    monkeypatch.setattr(backend.Environments, "check", lambda self, requirement: None)
+    return local
+
+
+def test_a_launch_on_a_gpu_finds_cuda_in_the_packages_of_its_environment(with_t4, requirement, monkeypatch, tmp_path):
     (tmp_path / "libcuda.so.1").touch()
     monkeypatch.setenv("LD_LIBRARY_PATH", f"/nowhere:{tmp_path}")
-    monkeypatch.setattr(local, "gpu_host", GpuHost(cards=[T4]))
-    packages = local.environments.packages(requirement)
-    source = "say('observation', name='v', value=dict(os.environ)); say('end', status='ok')"
+    packages = with_t4.environments.packages(requirement)
     (packages / "cublas" / "lib").mkdir(parents=True)
     try:
-        monkeypatch.setattr(backend.Environments, "check", lambda self, requirement: None)
-        outcome = local.launch(requirement, replace(job(source, XLA_FLAGS="--own"), **ON_A_GPU))
+        outcome = with_t4.launch(requirement, replace(job(REPORTS, XLA_FLAGS="--own"), **ON_A_GPU))
     finally:
         shutil.rmtree(packages)
     environ = outcome.observations["v"]
@@ -247,9 +244,9 @@ def test_a_launch_on_a_gpu_finds_cuda_in_the_packages_of_its_environment(local, 
     assert environ["CUDA_VISIBLE_DEVICES"] == "GPU-0a"
     assert "FIRST_START_CACHE_PATH" not in environ
     # compiled code outlives the launch
-    assert local.caches() == [Path(environ["CUDA_CACHE_PATH"]).name]
-    assert local.clean_caches() == 1
-    assert local.caches() == []
+    assert with_t4.caches() == [Path(environ["CUDA_CACHE_PATH"]).name]
+    assert with_t4.clean_caches() == 1
+    assert with_t4.caches() == []
 
 
 def test_assumed_gpu_code_is_replaced_by_the_code_in_the_libraries(tmp_path):
@@ -269,25 +266,21 @@ def test_assumed_gpu_code_is_replaced_by_the_code_in_the_libraries(tmp_path):
     assert (read.gpu_code, read.cudnn_code, read.is_unread) == ("sm_80", "sm_80", False)
 
 
-def test_a_launch_gets_the_code_of_the_first_start_after_one_has_succeeded(local, requirement, monkeypatch):
-    monkeypatch.setattr(local, "gpu_host", GpuHost(cards=[T4]))
-    monkeypatch.setattr(backend.Environments, "check", lambda self, requirement: None)
-    source = "say('observation', name='v', value=dict(os.environ)); say('end', status='ok')"
-    launch = replace(job(source), **ON_A_GPU)
+def test_a_launch_gets_the_code_of_the_first_start_after_one_has_succeeded(with_t4, requirement):
+    launch = replace(job(REPORTS), **ON_A_GPU)
     kit = {name: data for name, data in launch.files.items() if name.startswith("kit/")}
-    first = local.launch(requirement, replace(launch, files=kit)).observations["v"]
+    first = with_t4.launch(requirement, replace(launch, files=kit)).observations["v"]
     assert "FIRST_START_CACHE_PATH" not in first
-    second = local.launch(requirement, launch).observations["v"]
+    second = with_t4.launch(requirement, launch).observations["v"]
     assert second["FIRST_START_CACHE_PATH"] == first["CUDA_CACHE_PATH"] != second["CUDA_CACHE_PATH"]
-    assert local.clean_caches() == 2
+    assert with_t4.clean_caches() == 2
 
 
-def test_a_launch_on_another_gpu_has_a_status_of_its_own(local, requirement, monkeypatch):
-    monkeypatch.setattr(local, "gpu_host", GpuHost(cards=[T4]))
+def test_a_launch_on_another_gpu_has_a_status_of_its_own(with_t4, requirement):
     source = (
         "say('gpus', gpus=[{'name': 'Tesla T4', 'capability': '7.5', 'pci': '0000:00:1E.0'}]); say('end', status='ok')"
     )
-    assert local.launch(requirement, replace(job(source), **ON_A_GPU)).status is Status.OTHER_GPU
+    assert with_t4.launch(requirement, replace(job(source), **ON_A_GPU)).status is Status.OTHER_GPU
 
 
 def test_an_environment_that_was_not_made_is_unavailable(local, requirement, cache):

@@ -12,7 +12,8 @@ from harness.machine.lock import hold_lock
 from harness.model.backend import Stage
 from harness.model.environment import Lock
 from harness.model.errors import CannotRunHereError, UnavailableError
-from tests.backends.conftest import ROOT, requirement_of
+from tests.backends.conftest import requirement_of
+from tests.conftest import ROOT
 from tests.packageindex import PackageIndex, make_lock
 
 FAKE = """#!/bin/sh

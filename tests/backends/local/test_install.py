@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.conftest import ROOT
+from tests.conftest import ROOT
 from tests.packageindex import PackageIndex, make_lock, serving
 
 #: Builds a wheel that says which version of `wheel` it was built with.
