@@ -1,5 +1,6 @@
 """A plan that two machines measured, each with its part."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,13 +9,15 @@ from tests import factories
 from tests.cli.conftest import stored
 
 
-def store_shards(folder: Path) -> tuple[list[Path], list[str]]:
+def store_shards(folder: Path, machines: Sequence[str] = ("", "")) -> tuple[list[Path], list[str]]:
     """Store a run for each machine in the folder. Return the folders of the runs, and the names of all groups."""
     calls = ("fit", "train_on_batch")
     planned = [factories.cells(calls=(call,), modes=("graph",)) for call in calls]
     runs = [
-        factories.run(cells, controlled=True, id=f"run-{call}", machine=Machine("m-1", ""))
-        for call, cells in zip(calls, planned, strict=True)
+        factories.run(
+            cells, controlled=True, id=f"2026-11-01T04-10-00Z-aaa{index}", machine=Machine("m-1", machines[index])
+        )
+        for index, cells in enumerate(planned)
     ]
     names = [run.plan.groups[0].name for run in runs]
     folders = []

@@ -605,12 +605,12 @@ def test_shares_of_a_night_are_merged_and_a_machine_that_sent_none_is_named(tmp_
     artifacts = project / "artifacts"
     (artifacts / "shared--d").mkdir(parents=True)
     (artifacts / "shared--d" / "idle").touch()
-    folders, groups = store_shards(tmp_path / "results")
-    name = "2026-11-01T04-10-00Z-aaaa"
+    folders, groups = store_shards(tmp_path / "results", "ab")
     for machine, folder in zip("ab", folders, strict=True):
-        shutil.copytree(folder, artifacts / f"shared--{machine}" / name)
-        (artifacts / f"shared--{machine}" / "night").write_text(f"{name}\n")
+        shutil.copytree(folder, artifacts / f"shared--{machine}" / folder.name)
+        (artifacts / f"shared--{machine}" / "night").write_text(f"{folder.name}\n")
     # a machine can't hand in the results of another one, by a name or by a link
+    name = folders[0].name
     for machine, text in (("e", f"../shared--a/{name}"), ("f", name)):
         (artifacts / f"shared--{machine}").mkdir()
         (artifacts / f"shared--{machine}" / "night").write_text(f"{text}\n")
@@ -623,14 +623,66 @@ def test_shares_of_a_night_are_merged_and_a_machine_that_sent_none_is_named(tmp_
     )  # fmt: skip
     assert process.returncode == 1, process.stderr
     errors = [line for line in process.stdout.splitlines() if "::error::" in line]
-    assert [re.search(r"::error::(?:The results of )?(\w)", line)[1] for line in errors] == ["c", "e", "f"]
+    refused = {re.search("shared--(.) are refused", line)[1] for line in errors if "refused" in line}
+    assert (refused, len(errors)) == ({"e", "f"}, 5), errors
     (folder,) = (project / "runs").iterdir()
     launches = map(json.loads, (folder / "launches.jsonl").read_text().splitlines())
     assert {launch["group"] for launch in launches} == set(groups)
     page = (tmp_path / "page").read_text()
-    assert page.startswith("- **c ")
+    assert page.startswith("- **c sent no run of the night shared.**\n")
     assert "\n- d " in page
     assert "harness report" in page
+
+
+def test_an_artifact_with_anything_that_no_job_writes_is_refused_with_a_sentence(
+    tmp_path, monkeypatch, capsys, snapshot
+):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    main = runpy.run_path(str(ROOT / ".github" / "artifacts"))["main"]
+    run = {"id": "2026-11-01T04-10-00Z-aaaa", "machine": {"name": "lab", "id": "m-1"}}
+    good = {f"{run['id']}/run.json": json.dumps(run), f"{run['id']}/artifacts/any name!": "x", "night": run["id"]}
+    cases = {
+        "right": good | {"decisions.jsonl": '{"run": "x"}\n', f"bisect-{run['id']}/steps.jsonl": "", "failure": "x"},
+        "idle": {"idle": "x"},
+        "another file": good | {"\n::error::x": "x"},
+        "a file in place of a run": {run["id"]: "x"},
+        "a folder in place of a file": {"failure/x": "x"},
+        "a link": good | {"failure": Path("/etc/passwd")},
+        "a linked file of a run": good | {f"{run['id']}/launches.jsonl": Path("/etc/passwd")},
+        "a pipe": good | {"failure": None},
+        "a path as the night": good | {"night": f"../x/{run['id']}"},
+        "two lines as the night": good | {"night": f"{run['id']}\n{run['id']}"},
+        "no text": {"night": b"\xff"},
+        "another id": good | {f"{run['id']}/run.json": json.dumps(run | {"id": "x"})},
+        "another machine": good | {f"{run['id']}/run.json": json.dumps(run | {"machine": {"name": "rack"}})},
+        "no machine": good | {f"{run['id']}/run.json": json.dumps(run | {"machine": "lab"})},
+        "no JSON": good | {f"{run['id']}/run.json": "[" * 9999},
+        "a decision with another key": {"decisions.jsonl": '{"run": "x", "evil": 1}'},
+        "a decision that is a list": {"decisions.jsonl": "[]"},
+        "large": {"night": "x" * 101},
+    }  # fmt: skip
+    refusals = {}
+    for number, (case, files) in enumerate(cases.items()):
+        artifact = tmp_path / str(number) / "cpu--lab"
+        for name, content in files.items():
+            path = artifact / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if content is None:
+                os.mkfifo(path)
+            elif isinstance(content, Path):
+                path.symlink_to(content)
+            else:
+                path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        monkeypatch.setattr(sys, "argv", ["artifacts", str(artifact)])
+        code = main()
+        refusals[case] = capsys.readouterr().out
+        assert code == bool(refusals[case])
+        # the reason goes to the summary and to the issue in place of the artifact
+        if code:
+            assert {path.name: f"::error::{path.read_text()}" for path in artifact.iterdir()} == {
+                "failure": refusals[case]
+            }
+    assert refusals == snapshot
 
 
 #: A harness whose `matrix` ends with CODE, with a run if RUN is set. Its `history confirm` stores a decision, and is
