@@ -154,10 +154,7 @@ def test_a_new_scenario_lies_in_this_folder_beside_those_of_the_harness(installe
     assert "keras_step: " in listed
     installed.printed("scenarios", "check", "mine")
     plan = ["matrix", "-s", "mine", "-e", "tf2.0", "--backend", "local", "--dry-run"]
-    assert "mine" in installed.printed(*plan)
-    process = installed("matrix", "-s", "mine", "-e", "tf2.0", DOCKER_HOST="unix:///nowhere.sock")
-    assert process.returncode == 4, process.stderr
-    assert "need a container" in process.stderr
+    assert "mine runs without a container, with your rights." in installed.printed(*plan)
     (by_hand,) = (line.split(":", 1)[1] for line in output.splitlines() if line.startswith("run it"))
     assert "PYTHONPATH=" in by_hand
 

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import types
+import weakref
 from contextlib import suppress
 from time import perf_counter, process_time
 
@@ -239,6 +240,7 @@ class Output:
 
     def __init__(self):
         self._file = tempfile.TemporaryFile()  # noqa: SIM115, it is read after the script
+        weakref.finalize(self, self._file.close)
 
     def text(self):
         """Return the output, up to the limit."""
