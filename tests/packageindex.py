@@ -68,15 +68,21 @@ class PackageIndex:
         self.uploads[path.name] = uploaded
         return path
 
-    def add_source(self, name: str, uploaded: str = "2022-02-02T17:03:00Z") -> Path:
-        """The source of a package that says what it needs, such as numpy-1.17.3: nothing is built to learn that."""
+    def add_source(
+        self, name: str, uploaded: str = "2022-02-02T17:03:00Z", *, others: Mapping[str, str] | None = None
+    ) -> Path:
+        """The source of a package that says what it needs, such as numpy-1.17.3: nothing is built to learn that.
+
+        `others` are further files, or another PKG-INFO.
+        """
         package, version = name.split("-")
-        about = f"Metadata-Version: 2.2\nName: {package}\nVersion: {version}\n".encode()
+        about = f"Metadata-Version: 2.2\nName: {package}\nVersion: {version}\n"
         path = self.folder / f"{name}.tar.gz"
         with tarfile.open(path, "w:gz") as source:
-            info = tarfile.TarInfo(f"{name}/PKG-INFO")
-            info.size = len(about)
-            source.addfile(info, io.BytesIO(about))
+            for member, text in {"PKG-INFO": about, **(others or {})}.items():
+                info = tarfile.TarInfo(f"{name}/{member}")
+                info.size = len(text.encode())
+                source.addfile(info, io.BytesIO(text.encode()))
         self.uploads[path.name] = uploaded
         return path
 

@@ -53,19 +53,31 @@ _CUDA = ("cuda-runtime", "cublas", "cufft", "curand", "cusolver", "cusparse", "c
 _OTHER_CUDA = ("cuda-nvrtc", "nccl", "nvjitlink", "nvtx")
 
 
+#: The end of the names of locks that were resolved without building source packages.
+_PLANNED = ".planned.txt"
+
+
 def lock_file(project: Project, environment: Environment, device: Device) -> Path:
     """Return the path of an environment's lock: in the project, or in the user's cache if it is ad hoc."""
     return (adhoc.get_folder() if environment.asked else project.locks) / f"{environment.name}-{device.value}.txt"
 
 
-def load_lock(project: Project, environment: Environment, device: Device) -> Requirement:
+def load_lock(project: Project, environment: Environment, device: Device, *, builds: bool = True) -> Requirement:
     """Return the environment with its lock. An ad-hoc environment without a lock is resolved first.
+
+    Without `builds`, no source package is built to read its requirements. So the versions may differ from the later
+    lock, and they are written to a file of their own.
 
     Raises UsageError if there is no lock, or if the requirements can't be resolved.
     """
     path = lock_file(project, environment, device)
     if environment.asked and (not path.is_file() or _is_outdated(project, environment, device)):
-        write_lock(project, environment, device)
+        if builds:
+            write_lock(project, environment, device)
+        else:
+            path = path.with_suffix(_PLANNED)
+            with explain_unwritable(f"The lock {path}"):
+                write_atomically(path, _resolve(project, environment, device, builds=False))
     try:
         data = read(path)
     except OSError:
@@ -78,22 +90,26 @@ def load_lock(project: Project, environment: Environment, device: Device) -> Req
         # TensorFlow is in the base image, and not in the lock
         pinned = {"tensorflow": environment.tensorflow, **pinned}
     lock = Lock(path=path, sha256=hashlib.sha256(data).hexdigest(), pins=pinned)
-    base = _load_base(project, environment, device) if environment.wheel else None
+    base = _load_base(project, environment, device, builds=builds) if environment.wheel else None
     return Requirement(environment=environment, device=device, lock=lock, base=base)
 
 
-def load_locks(project: Project, environment: Environment, devices: Collection[Device]) -> dict[str, Requirement]:
+def load_locks(
+    project: Project, environment: Environment, devices: Collection[Device], *, builds: bool = True
+) -> dict[str, Requirement]:
     """Return the environment with its lock, for each supported device in `devices`, by name.
 
     Raises the errors of `load_lock`.
     """
-    supported = [load_lock(project, environment, device) for device in environment.devices if device in devices]
+    supported = [
+        load_lock(project, environment, device, builds=builds) for device in environment.devices if device in devices
+    ]
     requirements = [*supported[:1], *(requirement.as_second() for requirement in supported[1:])]
     return {requirement.name: requirement for requirement in requirements}
 
 
-def _load_base(project: Project, environment: Environment, device: Device) -> Requirement:
-    return load_lock(project, adhoc.find_base(environment, load_environments(project)), device)
+def _load_base(project: Project, environment: Environment, device: Device, *, builds: bool = True) -> Requirement:
+    return load_lock(project, adhoc.find_base(environment, load_environments(project)), device, builds=builds)
 
 
 def _parse_pins(data: bytes, path: Path, environment: Environment) -> dict[str, str]:
@@ -121,7 +137,7 @@ def write_lock(project: Project, environment: Environment, device: Device) -> bo
     Raises the errors of `resolve` and `resolve_moved`, and CannotRunHereError if the lock can't be written.
     """
     path = lock_file(project, environment, device)
-    text = resolve_moved(project, environment, device) if environment.base else resolve(environment, device)
+    text = _resolve(project, environment, device)
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return False
     if project.is_installed and not environment.asked:
@@ -132,6 +148,12 @@ def write_lock(project: Project, environment: Environment, device: Device) -> bo
     with explain_unwritable(f"The lock {path}"):
         write_atomically(path, text)
     return True
+
+
+def _resolve(project: Project, environment: Environment, device: Device, *, builds: bool = True) -> str:
+    if environment.base:
+        return resolve_moved(project, environment, device, builds=builds)
+    return resolve(environment, device, builds=builds)
 
 
 def list_inputs(environment: Environment, device: Device) -> list[str]:
@@ -180,12 +202,12 @@ def _list_tensorflow(environment: Environment, device: Device) -> list[str]:
     return [f"tensorflow[and-cuda]=={version}"]
 
 
-def resolve(environment: Environment, device: Device) -> str:
+def resolve(environment: Environment, device: Device, *, builds: bool = True) -> str:
     """Return the text of the lock as of `environment.as_of`, which is the same at any time and on any machine.
 
-    Old source packages must be built to read their dependencies. So this needs an interpreter of the environment's
-    Python, and raises UnavailableError without one. If the requirements can't be resolved, raises CannotRunHereError
-    with the resolver's message, or UsageError for an ad-hoc environment.
+    Old source packages must be built to read their dependencies, unless `builds` is false. So this needs an
+    interpreter of the environment's Python, and raises UnavailableError without one. If the requirements can't be
+    resolved, raises CannotRunHereError with the resolver's message, or UsageError for an ad-hoc environment.
     """
     python = find_python(environment.python)
     with tempfile.TemporaryDirectory() as folder:
@@ -193,6 +215,7 @@ def resolve(environment: Environment, device: Device) -> str:
         file.write_text("\n".join(list_inputs(environment, device)) + "\n", encoding="utf-8")
         options = ["--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate"]
         options += ["--no-deps"] if environment.gpu_image else []
+        options += [] if builds else ["--no-build"]
         process = index.compile_lock(file, f"--python={python}", *_list_time_options(environment), *options)
     if process.returncode:
         is_requested = environment.asked and process.returncode == index.NO_SOLUTION
@@ -204,12 +227,12 @@ def resolve(environment: Environment, device: Device) -> str:
     return _format_heading(environment, device) + process.stdout
 
 
-def resolve_moved(project: Project, environment: Environment, device: Device) -> str:
+def resolve_moved(project: Project, environment: Environment, device: Device, *, builds: bool = True) -> str:
     """Return the text of the lock of an environment with replaced packages: its base's lock with the changes.
 
     Raises the errors of `resolve` and `lock_overrides.resolve`.
     """
-    requirement = _load_base(project, environment, device)
+    requirement = _load_base(project, environment, device, builds=builds)
     base, lock = requirement.environment, requirement.lock
     if environment.wheel:
         lines = sources.make_lock_lines(environment, requirement)
@@ -217,6 +240,7 @@ def resolve_moved(project: Project, environment: Environment, device: Device) ->
         return f"{_format_heading(environment, device)}# {description}: {environment.source}.\n{lines}"
     text = lock.path.read_text(encoding="utf-8")
     options = [f"--python={find_python(environment.python)}", *_list_time_options(environment)]
+    options += [] if builds else ["--no-build"]
     lines = lock_overrides.resolve(
         base.name, text, list_inputs(base, device), _list_overrides(environment, device), options
     )
@@ -231,7 +255,8 @@ def describe_overrides(project: Project, requirement: Requirement) -> str:
         return ""
     if environment.source:
         return f"{environment.base} with {environment.source}"
-    base = _load_base(project, environment, requirement.device)
+    builds = not requirement.lock.path.name.endswith(_PLANNED)
+    base = _load_base(project, environment, requirement.device, builds=builds)
     return f"{environment.base} with {joined(differences(requirement.lock.pins, base.lock.pins))}"
 
 

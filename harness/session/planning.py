@@ -459,6 +459,7 @@ class _Requested:
       or empty if no baseline was requested
     - `errors`: errors of release lines without a wheel, by environment name
     - `packages`: the kinds of environments with a package from a source; `unbuilt`: the bases of those without a wheel
+    - `builds`: whether packages may be built
     """
 
     environments: dict[str, Environment]
@@ -466,6 +467,7 @@ class _Requested:
     errors: dict[str, HarnessError]
     packages: Mapping[str, trust.Kind]
     unbuilt: Mapping[str, Environment]
+    builds: bool
 
 
 def _resolve_requested(
@@ -483,7 +485,7 @@ def _resolve_requested(
     typed, errors = [*request.environments, request.reference], dict[str, HarnessError]()
     environments, names = maker.resolve(load_environments(project), typed, errors)
     packages = trust.classify_environments(typed, names, environments, project, request.repository)
-    return _Requested(environments, names, errors, packages, maker.unbuilt)
+    return _Requested(environments, names, errors, packages, maker.unbuilt, builds)
 
 
 def _load_locks(
@@ -506,7 +508,7 @@ def _load_locks(
             continue
         try:
             base = requested.unbuilt.get(environment.name)
-            loaded = load_locks(project, base or environment, devices)
+            loaded = load_locks(project, base or environment, devices, builds=requested.builds)
             requirements |= sources.rename_requirements(loaded, environment) if base else loaded
         except (UsageError, UnavailableError) as error:
             if not environment.line:

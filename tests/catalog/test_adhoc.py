@@ -133,6 +133,30 @@ def test_what_was_made_is_kept_with_its_lock_and_asks_nothing_of_the_index(packa
     assert not write_lock(project, environment, Device.CPU)
 
 
+def test_a_lock_for_a_dry_run_builds_nothing_and_is_not_kept(package_index, project, tmp_path):
+    trace, build = tmp_path / "built", "requires = []\nbuild-backend = 'builds'\nbackend-path = ['.']"
+    dynamic = "name = 'old'\ndynamic = ['version', 'dependencies']"
+    for package in ("tensorflow", "tensorflow_cpu"):
+        package_index.add(wheel(package, "2.15.0"))
+    for name in ("old-1.0", "setuptools-68.0.0", "wheel-0.41.0"):
+        package_index.add(f"{name}-py3-none-any")
+    environment = request("tensorflow==2.15.0,old>=1")
+    planned = load_lock(project, environment, Device.CPU, builds=False).lock
+    package_index.add_source(
+        "old-1.1",
+        others={
+            "PKG-INFO": "Metadata-Version: 1.0\nName: old\nVersion: 1.1\n",
+            "pyproject.toml": f"[build-system]\n{build}\n[project]\n{dynamic}\n",
+            "builds.py": f"open({str(trace)!r}, 'w').close()\n",
+        },
+    )
+    assert load_lock(project, environment, Device.CPU, builds=False).lock == planned
+    assert (planned.pins["old"], trace.exists()) == ("1.0", False)
+    with pytest.raises(UsageError):
+        load_lock(project, environment, Device.CPU)
+    assert trace.exists()
+
+
 def test_what_does_not_resolve_gets_the_resolvers_own_words(package_index, project):
     package_index.add(wheel("tensorflow_cpu", "2.15.0"), requires=["numpy>=1.23"])
     package_index.add(wheel("tensorflow", "2.15.0"))

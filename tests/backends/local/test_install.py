@@ -3,13 +3,12 @@
 import os
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
-from tests.packageindex import PackageIndex, make_lock, serving
+from tests.packageindex import make_lock, serving
 
 #: Builds a wheel that says which version of `wheel` it was built with.
 BUILDS = """\
@@ -37,25 +36,12 @@ version = "1.0"
 """
 
 
-def add_source(index: PackageIndex) -> None:
-    """The package `thing`, which has to be built."""
-    source = index.folder.parent / "thing-1.0"
-    source.mkdir()
-    for name, text in (("builds.py", BUILDS), ("pyproject.toml", PROJECT)):
-        (source / name).write_text(text)
-    (source / "PKG-INFO").write_text("Metadata-Version: 2.2\nName: thing\nVersion: 1.0\n")
-    path = index.folder / "thing-1.0.tar.gz"
-    with tarfile.open(path, "w:gz") as file:
-        file.add(source, source.name)
-    index.uploads[path.name] = "2022-02-02T17:03:00Z"
-
-
 @pytest.mark.slow
 def test_a_source_is_built_with_the_tools_of_its_own_lock_and_nothing_is_left_beside(tmp_path):
     (tmp_path / "index").mkdir()
     (tmp_path / "tmp").mkdir()
     with serving(tmp_path / "index") as index:
-        add_source(index)
+        index.add_source("thing-1.0", others={"builds.py": BUILDS, "pyproject.toml": PROJECT})
         environ = {**os.environ, **index.environ, "TMPDIR": str(tmp_path / "tmp")}
         environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
         for version in ("0.33", "0.36"):
