@@ -31,7 +31,8 @@ def request(text: str, catalogue: Mapping[str, Environment] = KNOWN) -> Environm
 
 
 def test_python_and_cuda_are_those_of_the_minor_release_or_the_one_before(package_index):
-    package_index.add(wheel("tensorflow", "2.5.0", "38"), "2021-05-13T17:32:27Z")
+    for version, python in (("2.5.0", "38"), ("2.9.0", "38"), ("1.13.1", "38"), ("2.5.1", "37"), ("2.5.1", "310")):
+        package_index.add(wheel("tensorflow", version, python), "2021-05-13T17:32:27Z")
     assert request("tensorflow==2.5.0") == replace(
         OLD,
         name="tensorflow-2.5.0",
@@ -40,24 +41,16 @@ def test_python_and_cuda_are_those_of_the_minor_release_or_the_one_before(packag
         as_of="2021-05-15T00:00:00Z",
         asked="tensorflow==2.5.0",
     )
-    package_index.add(wheel("tensorflow", "2.9.0", "38"), "2022-05-16T20:29:58Z")
     between = request("tensorflow==2.9.0")
     assert (between.python, between.cuda, between.cuda_as_of) == ("3.8", "11.2", "2022-12-01T00:00:00Z")
-
-
-def test_a_package_for_the_cpu_and_a_release_older_than_all_have_no_gpu(package_index):
-    package_index.add(wheel("tensorflow", "1.13.1", "38"))
+    # without a wheel for that Python, the nearest one
+    assert request("tensorflow==2.5.1").python == "3.7"
+    # a package for the CPU, and a release older than all, have no GPU
     assert request("tensorflow==1.13.1").devices == (Device.CPU,)
     package_index.add(wheel("tensorflow_cpu", "2.15.0"))
     environment = request("tensorflow-cpu==2.15.0")
     assert environment.devices == (Device.CPU,)
     assert list_inputs(environment, Device.CPU)[0] == "tensorflow-cpu==2.15.0"
-
-
-def test_where_the_wheel_is_not_for_that_python_the_nearest_one_is_taken(package_index):
-    for python in ("37", "310"):
-        package_index.add(wheel("tensorflow", "2.5.0", python))
-    assert request("tensorflow==2.5.0").python == "3.7"
 
 
 def test_packages_are_of_the_day_of_the_youngest_that_was_typed_and_never_of_a_day_to_come(package_index):
@@ -185,9 +178,7 @@ def test_another_python_changes_the_wheels_and_nothing_else(package_index):
     override = request("tf2.15@py3.9+numpy==1.26.0")
     assert (override.base, override.python) == ("tf2.15-py3.9", "3.9")
     assert adhoc.find_base(override, KNOWN).name == "tf2.15-py3.9"
-
-
-def test_an_environment_of_the_catalogue_that_has_the_python_is_taken():
+    # an environment of the catalogue that has the Python is taken
     other = replace(OLD, name="tf2.5-py3.9", python="3.9")
     assert request("tf2.15@py3.11") == NEW
     assert request("tf2.5@py3.9", {**KNOWN, "tf2.5-py3.9": other}) == other

@@ -55,14 +55,20 @@ def test_where_python_changes_between_two_releases_one_is_on_both_sides(project)
 
 
 def test_what_was_parsed_is_kept_until_the_file_changes(tmp_path, monkeypatch):
-    (tmp_path / "docker-bake.hcl").write_text(bake(GOOD))
-    first = load_environments(Project(tmp_path))
+    project = Project(tmp_path)
+    project.bake_file.write_text(bake(GOOD))
+    first = load_environments(project)
     assert [environment.keras for environment in first.values()] == ["2.2.5"]
+    # what is kept in another shape is read again
+    (file,) = (get_cache_dir() / "catalog").iterdir()
+    for text in ("3", "[3]", "[{}]", '[{"name": 1}]', "[" * 5000 + "]" * 5000, "\xff"):
+        file.write_text(text)
+        assert load_environments(project) == first, text
     monkeypatch.setattr("harness.catalog.environments.parse", lambda *_: pytest.fail("parsed again"))
-    assert load_environments(Project(tmp_path)) == first
-    (tmp_path / "docker-bake.hcl").write_text(bake(GOOD) + "# changed\n")
+    assert load_environments(project) == first
+    project.bake_file.write_text(bake(GOOD) + "# changed\n")
     with pytest.raises(pytest.fail.Exception, match="parsed again"):
-        load_environments(Project(tmp_path))
+        load_environments(project)
 
 
 def test_a_wrong_catalogue_gets_a_sentence_that_says_where(tmp_path, snapshot):
@@ -91,13 +97,3 @@ def test_a_wrong_catalogue_gets_a_sentence_that_says_where(tmp_path, snapshot):
     assert errors == snapshot
     project.bake_file.write_text(f'variable "ENVIRONMENTS" {{ default = {"[" * 500}{"]" * 500} }}')
     catch(UsageError, load_environments, project)
-
-
-def test_what_is_kept_of_a_catalogue_in_another_shape_is_read_again(tmp_path):
-    project = Project(tmp_path)
-    project.bake_file.write_text(bake(GOOD))
-    environments = load_environments(project)
-    (file,) = (get_cache_dir() / "catalog").iterdir()
-    for text in ("3", "[3]", "[{}]", '[{"name": 1}]', "[" * 5000 + "]" * 5000, "\xff"):
-        file.write_text(text)
-        assert load_environments(project) == environments, text

@@ -86,14 +86,7 @@ def test_a_header_describes_the_whole_scenario(snapshot):
     assert pairs == [("small", "graph"), ("small", "eager"), ("large", "graph")]
 
 
-def test_a_header_that_names_no_comparison_compares_the_releases():
-    assert with_lines().compare == [Comparison("release vs release", "environment")]
-    claim = ('worse = { environment = "tf2.0", mode = "eager" }', 'better = { environment = "tf2.0", mode = "graph" }')
-    lines = ('issue = "T#1"', 'reported = "slow"', "ratio = [2, 3]", *claim)
-    assert not with_lines("[[tool.harness.claim]]", *lines).compare
-
-
-def test_a_comparison_may_be_about_another_quantity_than_the_step_and_in_percent():
+def test_a_comparison_may_be_about_another_quantity_than_the_step_and_in_percent_and_without_any_is_of_releases():
     text = HEADER.replace("    pass", '    with bench.phase("first call"):\n        pass')
     quantities = ("peak memory", "memory growth", "traces", "first call", "device", "what a helper names")
     for quantity in quantities:
@@ -102,6 +95,10 @@ def test_a_comparison_may_be_about_another_quantity_than_the_step_and_in_percent
         assert scenario.quantities == (quantity,)
     assert not read().compare[0].percent
     assert read(HEADER.replace('# plus = "graph"', '# percent = true\n# plus = "graph"')).compare[0].percent
+    assert with_lines().compare == [Comparison("release vs release", "environment")]
+    claim = ('worse = { environment = "tf2.0", mode = "eager" }', 'better = { environment = "tf2.0", mode = "graph" }')
+    lines = ('issue = "T#1"', 'reported = "slow"', "ratio = [2, 3]", *claim)
+    assert not with_lines("[[tool.harness.claim]]", *lines).compare
 
 
 CHANGES = [

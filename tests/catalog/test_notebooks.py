@@ -35,6 +35,12 @@ def test_code_cells_are_one_script_and_cells_are_counted_as_the_page_shows_them(
     text, notes = notebooks.convert_notebook(notebook(("markdown", "# Title"), "x = 1", "y = x\nprint(y)"), PATH)
     assert text == "# cell 2\nx = 1\n# cell 3\ny = x\nprint(y)\n"
     assert notes == []
+    # operators and texts are no magics, and a cell's own error is left to Python
+    for cell in ('x = (7\n%  4)\ns = """\n!pip install x\n%timeit\n"""\nwhat = "is it?"', "x = = 1"):
+        assert notebooks.convert_notebook(notebook(cell), PATH) == (f"# cell 1\n{cell}\n", [])
+    # format 3
+    cells = [{"cell_type": "code", "input": ["x = 1\n"]}, {"cell_type": "heading", "source": "T"}]
+    assert notebooks.convert_notebook(json.dumps({"worksheets": [{"cells": cells}]}), PATH)[0] == "# cell 1\nx = 1\n"
 
 
 def test_magics_that_only_show_or_set_something_are_left_out_and_told(snapshot):
@@ -122,20 +128,10 @@ def test_documentation_in_a_script_is_not_taken_for_pasted_text():
         assert notebooks.convert_pasted_script(script, Path("a.py")) == (script, [])
 
 
-def test_operators_and_texts_are_no_magics_and_a_cell_s_own_error_is_left_to_python():
-    for cell in ('x = (7\n%  4)\ns = """\n!pip install x\n%timeit\n"""\nwhat = "is it?"', "x = = 1"):
-        assert notebooks.convert_notebook(notebook(cell), PATH) == (f"# cell 1\n{cell}\n", [])
-
-
 def test_what_is_no_notebook_is_told(snapshot):
     texts = ("", "{}", "[]", '{"cells": 3}', '{"cells": [{"source": ""}]}', "\0")
     errors = {catch_text(FileError, notebooks.convert_notebook, text, PATH) for text in texts}
     assert errors == snapshot
-
-
-def test_notebooks_of_format_3_are_read():
-    cells = [{"cell_type": "code", "input": ["x = 1\n"]}, {"cell_type": "heading", "source": "T"}]
-    assert notebooks.convert_notebook(json.dumps({"worksheets": [{"cells": cells}]}), PATH)[0] == "# cell 1\nx = 1\n"
 
 
 PYTHON = st.lists(

@@ -26,19 +26,16 @@ def test_a_pack_is_right_or_what_is_missing_or_was_changed_is_named(folder):
     manifest = pack.read(folder)
     assert manifest.environments == {"tf2.0": ["cpu"]}
     pack.check(folder, manifest)
+    # what is packed later is added
+    image = {"images/a.tar": {"reference": "a", "id": "sha256:0"}}
+    both = Manifest("1.1", {"tf2.0": ["gpu"], "tf2.1": ["cpu"]}, image, {"images/a.tar": "0"}).extend(manifest)
+    assert both.environments == {"tf2.0": ["cpu", "gpu"], "tf2.1": ["cpu"]}
+    assert set(both.files) == {"wheels/one.whl", "wheels/two.whl", "images/a.tar"}
+    assert (both.harness, both.images) == ("1.1", image)
     (folder / "wheels" / "one.whl").write_text("changed")
     (folder / "wheels" / "two.whl").unlink()
     with pytest.raises(UsageError, match=r"wheels/one\.whl .*wheels/two\.whl "):
         pack.check(folder, manifest)
-
-
-def test_what_is_packed_later_is_added(folder):
-    older = pack.read(folder)
-    image = {"images/a.tar": {"reference": "a", "id": "sha256:0"}}
-    both = Manifest("1.1", {"tf2.0": ["gpu"], "tf2.1": ["cpu"]}, image, {"images/a.tar": "0"}).extend(older)
-    assert both.environments == {"tf2.0": ["cpu", "gpu"], "tf2.1": ["cpu"]}
-    assert set(both.files) == {"wheels/one.whl", "wheels/two.whl", "images/a.tar"}
-    assert (both.harness, both.images) == ("1.1", image)
 
 
 def test_a_folder_that_is_no_pack_is_refused(tmp_path, snapshot):
@@ -69,15 +66,21 @@ def make_file(path: Path, url: str = "") -> PackageWheel:
 def test_files_come_from_folders_and_from_servers_once(package_index, tmp_path):
     here, there = package_index.add("one-1.0-py3-none-any"), package_index.add("two-1.0-py3-none-any")
     files, lines = [make_file(here), make_file(there, f"{package_index.url}/files/{there.name}")], list[str]()
-    hashes = download(files, tmp_path / "wheels", lines.append)
+    folder = tmp_path / "wheels"
+    hashes = download(files, folder, lines.append)
     assert hashes == {file.filename: file.hashes["sha256"] for file in files}
-    assert sorted(path.name for path in (tmp_path / "wheels").iterdir()) == sorted(hashes)
+    assert sorted(path.name for path in folder.iterdir()) == sorted(hashes)
     assert len(lines) == 2
-
-    (tmp_path / "wheels" / here.name).write_text("half of it")
-    download(files, tmp_path / "wheels", lines.append)
-    assert lines[2:] == [f"1 of 1: {here.name} (0.0 MB)"]
-    assert (tmp_path / "wheels" / here.name).read_bytes() == here.read_bytes()
+    # what a killed download left is removed, and a link is replaced
+    (folder / f".{there.name}.0123abcd.part").write_text("half of it")
+    (folder / here.name).write_text("half of it")
+    (folder / there.name).unlink()
+    (folder / there.name).symlink_to(there)
+    download(files, folder, lines.append)
+    assert lines[2:] == [f"{number} of 2: {path.name} (0.0 MB)" for number, path in ((1, here), (2, there))]
+    assert (folder / here.name).read_bytes() == here.read_bytes()
+    assert sorted(path.name for path in folder.iterdir()) == sorted(hashes)
+    assert not (folder / there.name).is_symlink()
 
 
 def test_a_file_that_is_not_there_or_that_the_lock_does_not_name_is_refused_and_not_left(tmp_path):
@@ -88,16 +91,6 @@ def test_a_file_that_is_not_there_or_that_the_lock_does_not_name_is_refused_and_
         file = PackageWheel(url=url, hashes={"sha256": "00"})
         assert url in catch_text(CannotRunHereError, download, [file], tmp_path / "wheels", print)
     assert list((tmp_path / "wheels").iterdir()) == []
-
-
-def test_what_a_killed_download_left_is_removed_and_a_link_is_replaced(package_index, tmp_path):
-    wheel, folder = package_index.add("one-1.0-py3-none-any"), tmp_path / "wheels"
-    folder.mkdir()
-    (folder / f".{wheel.name}.0123abcd.part").write_text("half of it")
-    (folder / wheel.name).symlink_to(wheel)
-    download([make_file(wheel)], folder, print)
-    assert [path.name for path in folder.iterdir()] == [wheel.name]
-    assert not (folder / wheel.name).is_symlink()
 
 
 def test_nothing_outside_of_a_received_pack_is_read(folder, snapshot):

@@ -13,23 +13,16 @@ def make(folder: Path) -> Path:
     return folder
 
 
-def test_a_folder_upwards_wins_over_what_comes_with_the_harness(tmp_path, monkeypatch):
-    root, below = make(tmp_path / "project"), tmp_path / "project" / "below"
+def test_the_variable_wins_over_a_folder_upwards_and_that_over_what_comes_with_the_harness(tmp_path, monkeypatch):
+    root, named, below = make(tmp_path / "project"), make(tmp_path / "named"), tmp_path / "project" / "below"
+    # elsewhere a user's scenarios are added to harness's
+    monkeypatch.chdir(tmp_path)
+    assert Project.find() == Project(package_data.FOLDER, own=tmp_path / "scenarios")
+    assert Project.find().new_scenarios == tmp_path / "scenarios"
     (below / "scenarios").mkdir(parents=True)
     monkeypatch.chdir(below)
     assert Project.find() == Project(root)
     assert Project.find().new_scenarios == root / "scenarios"
-
-
-def test_elsewhere_a_users_scenarios_are_added_to_the_harnesss(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert Project.find() == Project(package_data.FOLDER, own=tmp_path / "scenarios")
-    assert Project.find().new_scenarios == tmp_path / "scenarios"
-
-
-def test_the_variable_wins_over_both(tmp_path, monkeypatch):
-    named = make(tmp_path / "named")
-    monkeypatch.chdir(make(tmp_path / "here"))
     monkeypatch.setenv("HARNESS_PROJECT", str(named))
     assert Project.find() == Project(named)
     monkeypatch.setenv("HARNESS_PROJECT", str(tmp_path))

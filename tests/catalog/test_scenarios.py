@@ -60,10 +60,17 @@ def test_a_users_scenarios_stand_beside_those_of_the_harness(project, tmp_path):
     assert find_scenario_files(replace(project, own=tmp_path / "none")) == find_scenario_files(project)
 
 
-def test_scenarios_that_cannot_be_read_or_share_a_name_are_refused(project, tmp_path, snapshot):
-    upstream = tmp_path / "scenarios" / "upstream"
+def test_scenarios_of_upstream_issues_lie_a_folder_below_and_no_two_share_a_name(project, tmp_path, snapshot):
+    upstream, above = tmp_path / "scenarios" / "upstream", tmp_path / "scenarios"
     upstream.mkdir(parents=True)
-    for path in (upstream / "steps.py", tmp_path / "scenarios" / "steps.py", tmp_path / "keras_step.py"):
+    for path in (upstream / "leaks.py", above / "steps.py"):
+        path.write_text("# /// script\n# [tool.harness]\n# ///\ndef scenario(bench): pass\n")
+    scenarios = find_scenarios(Project(tmp_path)).scenarios
+    assert {name: entry.path for name, entry in scenarios.items()} == {
+        "leaks": upstream / "leaks.py",
+        "steps": above / "steps.py",
+    }
+    for path in (upstream / "steps.py", tmp_path / "keras_step.py"):
         path.write_text("# /// script\n# ///\n")
     texts = {
         "missing": catch_text(FileError, load_scenario, tmp_path / "none.py"),
@@ -71,16 +78,6 @@ def test_scenarios_that_cannot_be_read_or_share_a_name_are_refused(project, tmp_
         "two of ours": catch_text(FileError, find_scenario_files, Project(tmp_path)),
     }
     assert {name: text.replace(str(tmp_path), "") for name, text in texts.items()} == snapshot
-
-
-def test_scenarios_of_upstream_issues_lie_a_folder_below(tmp_path):
-    upstream = tmp_path / "scenarios" / "upstream"
-    upstream.mkdir(parents=True)
-    for path in (upstream / "leaks.py", tmp_path / "scenarios" / "steps.py"):
-        path.write_text("# /// script\n# [tool.harness]\n# ///\ndef scenario(bench): pass\n")
-    scenarios = find_scenarios(Project(tmp_path)).scenarios
-    assert list(scenarios) == ["leaks", "steps"]
-    assert scenarios["leaks"].path == upstream / "leaks.py"
 
 
 SUITES = """\

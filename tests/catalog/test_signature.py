@@ -61,9 +61,7 @@ def test_a_function_that_does_not_fit_its_header_is_told_with_its_line(snapshot)
     assert "Python 3.6" in problem
     # what a newer Python has is right where only that is claimed
     assert problems(walrus, HEADER.replace("3.6", "3.9")) == []
-
-
-def test_an_axis_that_the_header_has_wrong_is_not_told_again_of_the_function():
+    # an axis that the header has wrong is not told again
     header = HEADER.replace('["graph", "eager"]', "[]")
     assert len(problems("def scenario(bench, mode='graph', size='1'): pass", header)) == 1
 

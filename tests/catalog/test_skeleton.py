@@ -68,15 +68,8 @@ def test_what_is_marked_becomes_the_step_and_what_stands_around_it_what_it_was(t
     assert capsys.readouterr().out == "\n  stays\nas it is 16 True\n"
 
 
-def test_without_a_mark_all_that_follows_the_imports_is_one_step(tmp_path, capsys):
-    script = 'import math\n\ndef main():\n    print(math.floor(2.5))\n\nif __name__ == "__main__":\n    main()\n'
-    text = skeleton.make_skeleton("mine", script, "Mine")
-    header.parse(text, tmp_path / "mine.py")
-    bench = run(text)
-    assert (bench.phases, bench.steps, capsys.readouterr().out) == (["import"], 1, "2\n")
-
-
-def test_any_script_becomes_a_scenario_that_runs(tmp_path):
+def test_any_script_becomes_a_scenario_that_runs_as_one_step_without_a_mark(tmp_path, capsys):
+    main = 'import math\n\ndef main():\n    print(math.floor(2.5))\n\nif __name__ == "__main__":\n    main()\n'
     scripts = [
         "",
         "import math",
@@ -86,11 +79,16 @@ def test_any_script_becomes_a_scenario_that_runs(tmp_path):
         "# harness: step\ny = 1\n# harness: end\nprint(y)",
         "def f():\n    # harness: step\n    return 1\nf()",
         "s = '''\n# harness: step\n'''\nimport os\n",
+        main,
     ]
     for script in scripts:
+        capsys.readouterr()
         text = skeleton.make_skeleton("mine", script, "Mine")
         header.parse(text, tmp_path / "mine.py")
-        assert run(text).steps, script
+        bench = run(text)
+        assert bench.steps, script
+    # the last one
+    assert (bench.phases, bench.steps, capsys.readouterr().out) == (["import"], 1, "2\n")
 
 
 def test_what_it_imports_is_what_it_needs():

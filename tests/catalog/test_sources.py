@@ -79,23 +79,17 @@ def test_the_lock_has_the_wheel_in_place_of_the_package(requirement, tmp_path, s
     assert f"--hash=sha256:{wheel.name.split('/')[0]}" in lines
 
 
-def test_a_wheel_that_needs_what_the_base_lacks_is_refused(requirement, tmp_path, snapshot):
-    wheel = keras_wheel(PackageIndex(tmp_path), "rich", "absl-py>=3")
-    environment = sources.make_environment(BASE, "keras", wheel, ("a", "b"), "c")
-    assert catch_text(UsageError, sources.make_lock_lines, environment, requirement) == snapshot
-
-
-def test_a_wheel_is_of_the_package_and_for_the_python(tmp_path, snapshot):
+def test_a_wheel_is_of_the_package_for_the_python_and_needs_what_the_base_has(requirement, tmp_path, snapshot):
+    index = PackageIndex(tmp_path)
     names = ["numpy-2.0.0-cp312-cp312-manylinux_2_28_x86_64", "numpy-2.0.0-cp311-cp311-win_amd64"]
-    wheels = [PackageIndex(tmp_path).add(name) for name in (*names, "keras-3.15.0-py3-none-any")]
+    wheels = [index.add(name) for name in (*names, "keras-3.15.0-py3-none-any")]
     texts = [catch_text(UsageError, sources.keep_wheel, wheel, "numpy", "3.11") for wheel in wheels]
+    environment = sources.make_environment(BASE, "keras", keras_wheel(index, "rich", "absl-py>=3"), ("a", "b"), "c")
+    texts.append(catch_text(UsageError, sources.make_lock_lines, environment, requirement))
     assert [text.replace(str(tmp_path), "") for text in texts] == snapshot
-
-
-def test_a_wheel_of_tensorflow_takes_the_place_of_all_its_packages(tmp_path):
-    wheel = PackageIndex(tmp_path).add("tensorflow-2.22.0-cp311-cp311-manylinux_2_27_x86_64")
-    kept_wheel = sources.keep_wheel(wheel, "tensorflow", "3.11")
-    environment = sources.make_environment(BASE, "tensorflow", kept_wheel, ("a", "b"), "c")
+    # a wheel of TensorFlow takes the place of all its packages
+    wheel = sources.keep_wheel(index.add("tensorflow-2.22.0-cp311-cp311-manylinux_2_27_x86_64"), "tensorflow", "3.11")
+    environment = sources.make_environment(BASE, "tensorflow", wheel, ("a", "b"), "c")
     assert (environment.tensorflow, "tensorflow-cpu" in environment.replaced) == ("2.22.0", True)
 
 

@@ -148,12 +148,6 @@ import this
 """
 
 
-def test_the_block_is_toml_whose_lines_are_those_of_the_file():
-    header = read_header(SCRIPT, Path("step.py"))
-    assert header.values == {"requires-python": ">=3.6", "tool": {"harness": {"title": "A step"}}}
-    assert header.findings.line(("tool", "harness", "title")) == 6
-
-
 CHANGES = [
     (SCRIPT, "import this\n"),
     (SCRIPT, ""),
@@ -166,7 +160,11 @@ CHANGES = [
 ]
 
 
-def test_what_is_no_header_is_told_with_its_line(snapshot):
+def test_a_header_has_the_lines_of_its_file_and_what_is_none_is_told_with_its_line(snapshot):
+    header = read_header(SCRIPT, Path("step.py"))
+    assert header.values == {"requires-python": ">=3.6", "tool": {"harness": {"title": "A step"}}}
+    assert header.findings.line(("tool", "harness", "title")) == 6
+
     def problem(old, new):
         assert old in SCRIPT
         error = catch(FileError, read_header, SCRIPT.replace(old, new, 1), Path("step.py"))
@@ -184,15 +182,12 @@ def test_what_is_no_header_is_told_with_its_line(snapshot):
         assert problem(old, new).startswith(f"step.py:{line}: This is not valid TOML: ")
 
 
-def test_a_number_has_no_zeros_that_say_nothing():
-    texts = {1: "1", 1024.0: "1024", 0.5: "0.5", 1e-05: "1e-05", -3.0: "-3", 2**60 + 1: "1152921504606846977"}
-    assert {number: format_number_text(number) for number in texts} == texts
-
-
-def test_dates_and_infinities_are_no_numbers_and_no_json():
+def test_dates_and_infinities_are_no_numbers_and_no_json_and_numbers_have_no_zeros_that_say_nothing():
     assert not any(map(is_number, [True, "1", None, math.inf, math.nan, [1], 10**400]))
     assert is_json({"day": ["2026-11-21", 1, 0.5, True]})
     assert not any(map(is_json, [{"day": [datetime.date(2026, 11, 21)]}, math.inf, math.nan]))
+    texts = {1: "1", 1024.0: "1024", 0.5: "0.5", 1e-05: "1e-05", -3.0: "-3", 2**60 + 1: "1152921504606846977"}
+    assert {number: format_number_text(number) for number in texts} == texts
 
 
 def test_what_is_too_deep_or_too_long_is_told_at_once(snapshot):

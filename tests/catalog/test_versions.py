@@ -69,14 +69,15 @@ def change(files: dict[str, bytes], old: str, new: str) -> dict[str, bytes]:
 
 
 def test_it_has_the_newer_header_with_an_axis_of_the_versions_and_compares_along_that_alone(snapshot):
-    scenario = load_scenario(write_side_by_side("sums", version(), version(least="2.5")))
+    path = write_side_by_side("sums", version(), version(least="2.5"))
+    scenario = load_scenario(path)
     assert {key: value for key, value in asdict(scenario).items() if value and key != "path"} == snapshot
-
-
-def test_values_that_one_version_alone_has_are_left_out_with_what_names_them():
+    # the same versions are the same file, and others another
+    assert write_side_by_side("sums", version(), version(least="2.5")) == path
+    assert write_side_by_side("sums", version(), {**version(least="2.5"), "data/numbers.txt": b"4"}) != path
+    # values that one version alone has are left out, with what names them
     scenario = load_scenario(write_side_by_side("sums", version('["b", "a"]'), version()))
-    assert scenario.axes["call"] == ["a", "b"]
-    assert scenario.exclude == []
+    assert (scenario.axes["call"], scenario.exclude) == (["a", "b"], [])
 
 
 def test_a_sweep_has_the_numbers_of_both_versions_and_the_newer_unit():
@@ -105,12 +106,6 @@ def test_versions_that_do_not_ask_the_same_are_refused(snapshot):
     # what is wrong in a version is told with its side
     base = {"sums.py": version()["sums.py"].replace(b"title", b"titel")}
     assert "base/sums.py:6: " in catch_text(FileError, write_side_by_side, "sums", base, version())
-
-
-def test_the_same_versions_are_the_same_file_and_others_another():
-    first = write_side_by_side("sums", version(), version(least="2.5"))
-    assert write_side_by_side("sums", version(), version(least="2.5")) == first
-    assert write_side_by_side("sums", version(), {**version(least="2.5"), "data/numbers.txt": b"4"}) != first
 
 
 def test_a_launch_runs_the_version_of_its_side_with_the_files_beside_it(tmp_path):

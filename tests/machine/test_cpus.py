@@ -1,12 +1,12 @@
+import contextlib
 import os
 from collections.abc import Collection
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.machine.cpus import choose, choose_most, choose_starting_cpus, describe, keep_process_off, run_on_cpus
+from harness.machine.cpus import choose, choose_most, choose_starting_cpus, describe, keep_process_off
 from harness.machine.topology import Cpu, Topology
 from harness.model.errors import UsageError
 from tests.errors import catch_text
@@ -45,32 +45,29 @@ def test_launches_start_on_cpus_that_are_like_the_measured_one_and_share_its_cac
         assert choose_starting_cpus((3,), range(4), Topology({**plain, 1: replace(plain[1], **change)})) == (3, 2, 0)
 
 
-def test_cpu_0_and_its_sibling_are_left_where_another_core_is_as_good():
-    assert choose("1", {0, 1, 2, 3}, cores((0, 3), (1, 2))) == (2,)
-
-
-def test_cores_of_one_package_or_node_are_better_than_of_two():
-    machine = Topology({n: Cpu(n, frozenset({n}), package=int(n >= 3), node=int(n >= 3)) for n in range(5)})
-    assert choose("2", set(range(5)), machine) == (3, 4)
-    assert choose("3", set(range(5)), machine) == (0, 1, 2)
-    assert choose("4", set(range(5)), machine) == (1, 2, 3, 4)
-
-
-def test_one_isolated_cpu_is_the_best_and_more_of_them_the_worst():
-    machine = Topology({n: Cpu(n, frozenset({n}), isolated=n in {1, 2}) for n in range(4)})
-    assert choose("1", {0, 1, 2, 3}, machine) == (2,)
-    # the scheduler would leave two threads on one of them
-    assert choose("2", {0, 1, 2, 3}, machine) == (0, 3)
-    assert choose("3", {0, 1, 2, 3}, machine) == (1, 2, 3)
-
-
-def test_all_cores_are_of_the_fastest_kind_that_has_enough():
+def test_the_best_cores_are_chosen():
+    packages = Topology({n: Cpu(n, frozenset({n}), package=int(n >= 3), node=int(n >= 3)) for n in range(5)})
+    isolated = Topology({n: Cpu(n, frozenset({n}), isolated=n in {1, 2}) for n in range(4)})
     fast = {n: Cpu(n, frozenset({n, n ^ 1}), speed=5000) for n in range(4)}
-    machine = Topology(fast | {n: Cpu(n, frozenset({n}), speed=3900) for n in range(4, 10)})
-    assert choose("1", set(range(10)), machine) == (3,)
-    assert choose("4", set(range(10)), machine) == (0, 1, 2, 3)
-    assert choose("5", set(range(10)), machine) == (5, 6, 7, 8, 9)
-    assert choose("1", set(range(4, 10)), machine) == (9,)
+    kinds = Topology(fast | {n: Cpu(n, frozenset({n}), speed=3900) for n in range(4, 10)})
+    table: list[tuple[str, Topology, Collection[int], tuple[int, ...]]] = [
+        # CPU 0 and its sibling are left where another core is as good
+        ("1", cores((0, 3), (1, 2)), range(4), (2,)),
+        # cores of one package or node
+        ("2", packages, range(5), (3, 4)),
+        ("3", packages, range(5), (0, 1, 2)),
+        ("4", packages, range(5), (1, 2, 3, 4)),
+        # one isolated CPU, but of two the scheduler would leave both threads on one
+        ("1", isolated, range(4), (2,)),
+        ("2", isolated, range(4), (0, 3)),
+        ("3", isolated, range(4), (1, 2, 3)),
+        # all of the fastest kind that has enough
+        ("1", kinds, range(10), (3,)),
+        ("4", kinds, range(10), (0, 1, 2, 3)),
+        ("5", kinds, range(10), (5, 6, 7, 8, 9)),
+        ("1", kinds, range(4, 10), (9,)),
+    ]
+    assert [(*case, choose(case[0], set(case[2]), case[1])) for *case, _ in table] == table
 
 
 @st.composite
@@ -120,36 +117,23 @@ def test_a_choice_in_facts_claims_no_more_than_the_machine_shows(snapshot):
     assert [describe(cpus, topology, set(allowed)) for cpus, topology, allowed in choices] == snapshot
 
 
-class Kernel:
-    """An affinity without a machine."""
+def test_the_harness_keeps_off_siblings_where_that_leaves_it_a_cpu_however_the_work_ends(monkeypatch):
+    cpus: set[int] = set()
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, cpus: set[int]) -> None:
-        self.cpus = cpus
-        monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(self.cpus))
-        monkeypatch.setattr(os, "sched_setaffinity", lambda _, cpus: setattr(self, "cpus", set(cpus)))
+    def move(_: int, others: Collection[int]) -> None:
+        cpus.clear()
+        cpus.update(others)
 
-
-def test_the_harness_keeps_off_siblings_where_that_leaves_it_a_cpu(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(cpus))
+    monkeypatch.setattr(os, "sched_setaffinity", move)
     for allowed, left in (({0, 3, 4, 7}, {0, 4}), ({3, 7}, {3}), ({7}, {7}), (set(range(8)), {0, 1, 2, 4, 5, 6})):
-        kernel = Kernel(monkeypatch, allowed)
-        with keep_process_off((7,), SMT):
-            assert kernel.cpus == left
-        assert kernel.cpus == allowed
-    with keep_process_off(None):
-        assert kernel.cpus == allowed
-
-
-def test_running_on_some_cpus_ends_however_the_work_ends(monkeypatch):
-    kernel = Kernel(monkeypatch, {0, 1})
-
-    def work():
-        with run_on_cpus((1,)):
-            assert kernel.cpus == {1}
+        move(0, allowed)
+        with contextlib.suppress(KeyboardInterrupt), keep_process_off((7,), SMT):
+            assert cpus == left
             raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        work()
-    assert kernel.cpus == {0, 1}
+        assert cpus == allowed
+    with keep_process_off(None):
+        assert cpus == allowed
 
 
 def test_the_largest_launches_of_an_axis_decide_which_cpus_all_of_them_use(monkeypatch, snapshot):

@@ -136,17 +136,6 @@ def test_what_is_no_usable_commit_is_refused(repository, tmp_path, monkeypatch, 
     assert {name: text.replace(str(tmp_path), "") for name, text in errors.items()} == snapshot
 
 
-def test_locks_that_a_killed_fetch_left_are_removed(repository):
-    address = f"file://{repository.folder}"
-    git.fetch_commit(address, "main")
-    (copy,) = (path for path in (get_cache_dir() / "repositories").iterdir() if path.is_dir())
-    (copy / "shallow.lock").touch()
-    for ref in [*copy.glob("refs/harness/*")]:
-        ref.with_name(f"{ref.name}.lock").touch()
-    commit = repository.commit("CALLS = 2\n")
-    assert git.fetch_commit(address, "main").commit == commit
-
-
 def test_git_asks_nothing_and_answers_in_english(tmp_path, monkeypatch):
     ssh = tmp_path / "ssh"
     ssh.write_text(f'#!/bin/sh\necho "$LC_ALL $*" >{tmp_path}/words\necho "no such host" >&2\nexit 255\n')
@@ -209,10 +198,16 @@ def test_a_password_of_a_remote_repository_is_in_no_command_line_and_goes_to_no_
         assert len(credentials) == 1
 
 
-def test_a_remote_repository_is_fetched_once(repository, tmp_path):
+def test_a_remote_repository_is_fetched_once_and_locks_that_a_killed_fetch_left_are_removed(repository, tmp_path):
     address, commit = f"file://{repository.folder}", repository.git("rev-parse", "HEAD")
     snapshot = git.fetch_commit(address, "main")
     assert (snapshot.commit, files(snapshot, tmp_path / "out")["mine.py"]) == (commit, "CALLS = 1\n")
+    (copy,) = (path for path in (get_cache_dir() / "repositories").iterdir() if path.is_dir())
+    (copy / "shallow.lock").touch()
+    for ref in [*copy.glob("refs/harness/*")]:
+        ref.with_name(f"{ref.name}.lock").touch()
+    later = repository.commit("CALLS = 2\n")
+    assert git.fetch_commit(address, "main").commit == later
     repository.folder.rename(tmp_path / "away")
     assert git.fetch_commit(address, commit).commit == commit
     catch(CannotRunHereError, git.fetch_commit, address, "main")

@@ -16,26 +16,16 @@ def file():
     return Path(os.environ["HARNESS_DATA_DIR"]) / "machine.json"
 
 
-def test_an_id_is_made_once_and_kept(file):
+def test_an_id_is_made_once_and_kept_and_a_name_can_be_taken_away(file):
     first = load_machine()
     assert load_machine() == first
     assert first.id.startswith("m-")
     assert len(first.id) == 10
+    assert name_machine("lab 3") == Machine(first.id, "lab 3") == load_machine()
+    assert name_machine("").shown == first.id
     assert [path.name for path in file.parent.iterdir()] == ["machine.json"]
     file.unlink()
     assert load_machine().id != first.id
-
-
-def test_a_name_is_kept_beside_the_id_and_can_be_taken_away():
-    identity = load_machine().id
-    assert name_machine("lab 3") == Machine(identity, "lab 3") == load_machine()
-    assert name_machine("").shown == identity
-
-
-def test_of_two_that_make_an_id_at_once_the_first_is_believed(file, monkeypatch):
-    first = load_machine()
-    monkeypatch.setattr(Path, "exists", lambda path: False)
-    assert load_machine() == first
 
 
 def test_variables_name_a_machine_that_keeps_nothing(file, monkeypatch):

@@ -1,6 +1,7 @@
 import contextlib
 import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -94,9 +95,13 @@ def test_a_lock_that_is_a_link_or_no_file_is_refused_and_nothing_is_changed(tmp_
 
 
 @pytest.mark.slow
-def test_only_the_user_can_access_the_data_folder(tmp_path, monkeypatch):
+def test_only_the_user_can_access_the_data_folder_and_all_users_a_lock_that_they_share(tmp_path, monkeypatch):
+    def read_modes(*paths: Path) -> dict[str, int]:
+        return {path.name: path.stat().st_mode & 0o777 for path in paths}
+
     monkeypatch.setenv("HARNESS_DATA_DIR", str(tmp_path / "new" / "data"))
     monkeypatch.delenv("HARNESS_MACHINE_LOCK")
+    (tmp_path / "shared").mkdir()
     before = os.umask(0o022)
     try:
         with hold_run_lock("run"), hold_slot([["cpu0"]]):
@@ -104,23 +109,16 @@ def test_only_the_user_can_access_the_data_folder(tmp_path, monkeypatch):
             sign(b"{\n}\n")
             with History.open(writing=True) as history:
                 history.note("2026-11-22", "x")
-            modes = {path.name: path.stat().st_mode & 0o777 for path in (get_data_dir(), *get_data_dir().rglob("*"))}
+            modes = read_modes(get_data_dir(), *get_data_dir().rglob("*"))
+        with hold_machine():
+            assert get_lock_path().parent == get_data_dir()
+            assert get_lock_path().is_file()
+        monkeypatch.setenv("HARNESS_MACHINE_LOCK", str(tmp_path / "shared" / "lock"))
+        with hold_slot([["cpu0"]]), hold_lock(tmp_path / "shared" / ".lock", "Busy."):
+            shared = read_modes(*(tmp_path / "shared").iterdir())
     finally:
         os.umask(before)
     folders = {"data", "runs"}
     assert {name for name, mode in modes.items() if mode != (0o700 if name in folders else 0o600)} == set()
-    with hold_machine():
-        assert get_lock_path().parent == get_data_dir()
-        assert get_lock_path().is_file()
     assert {"secret", "machine.json", "history.duckdb", "history.notes.jsonl", "run.lock"} <= set(modes)
-
-
-def test_a_lock_that_users_share_is_open_to_them_and_no_other_one(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_MACHINE_LOCK", str(tmp_path / "shared"))
-    before = os.umask(0o022)
-    try:
-        with hold_slot([["cpu0"]]), hold_lock(tmp_path / ".lock", "Busy."):
-            modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
-    finally:
-        os.umask(before)
-    assert modes == {"shared": 0o666, "shared.cpu0": 0o666, ".lock": 0o644}
+    assert shared == {"lock": 0o666, "lock.cpu0": 0o666, ".lock": 0o644}

@@ -1,7 +1,5 @@
 import os
 
-import pytest
-
 from harness.machine import niceness
 
 
@@ -16,32 +14,21 @@ class NiceKernel:
         self.nice = value
 
 
-@pytest.fixture
-def kernel(tmp_path, monkeypatch):
+def test_the_nice_value_is_lowered_if_that_is_allowed_and_counts_in_more_than_a_session(monkeypatch, tmp_path):
     kernel = NiceKernel()
     monkeypatch.setattr(os, "getpriority", lambda *_: kernel.nice)
     monkeypatch.setattr(os, "setpriority", kernel.setpriority)
     monkeypatch.setattr(niceness, "_AUTOGROUP_FILE", tmp_path / "autogroup")
-    return kernel
-
-
-def test_the_nice_value_is_lowered_if_that_is_allowed_and_counts_in_more_than_a_session(kernel, tmp_path):
     assert niceness.can_lower()
     for text, can in (("1\n", False), ("0\n", True)):
         (tmp_path / "autogroup").write_text(text)
         assert niceness.can_lower() is can
-    kernel.lowest = 0
-    assert not niceness.can_lower()
-    assert kernel.nice == 0
-
-
-def test_the_value_that_the_user_chose_stays(kernel):
-    kernel.nice = 10
-    assert not niceness.can_lower()
-    assert kernel.nice == 10
-
-
-def test_the_value_before_comes_back(kernel):
     with niceness.run_at_nice_value(-5):
         assert kernel.nice == -5
     assert kernel.nice == 0
+    kernel.lowest = 0
+    assert not niceness.can_lower()
+    # the value that the user chose stays
+    kernel.nice, kernel.lowest = 10, niceness.LOWEST
+    assert not niceness.can_lower()
+    assert kernel.nice == 10

@@ -51,20 +51,13 @@ def cards(count: int) -> list[Gpu]:
     return [Gpu(index, f"GPU-{index}", "NVIDIA T4", (7, 5), 16 * 2**30) for index in range(count)]
 
 
-def test_with_gpus_a_slot_is_a_gpu_with_its_share_of_the_cores():
+def test_with_gpus_a_slot_is_a_gpu_with_its_share_of_the_cores_near_it(monkeypatch):
     shape = machine(4, threads=1)
     assert divide_machine(None, shape.cpus, cards(2), known=shape) == [Slot((0, 2), "0"), Slot((1, 3), "1")]
-
-
-def test_gpus_have_the_cores_near_them(monkeypatch):
     near = {0: frozenset({2, 3}), 1: frozenset({0, 1}), 2: frozenset({0, 1})}
     monkeypatch.setattr("harness.machine.slots._find_near_cpus", lambda card: near[card.index])
-    shape = machine(4, threads=1)
-    assert divide_machine(None, shape.cpus, cards(3), known=shape) == [
-        Slot((2, 3), "0"),
-        Slot((0,), "1"),
-        Slot((1,), "2"),
-    ]
+    slots = divide_machine(None, shape.cpus, cards(3), known=shape)
+    assert slots == [Slot((2, 3), "0"), Slot((0,), "1"), Slot((1,), "2")]
 
 
 @given(st.integers(1, 24), st.integers(1, 2), st.integers(0, 6), st.integers(0, 4), st.data())

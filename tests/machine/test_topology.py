@@ -4,14 +4,19 @@ from harness.machine.topology import Cpu, Topology
 CPUS = "sys/devices/system/cpu"
 
 
-def test_cores_packages_nodes_and_isolated_cpus_are_read(tree):
+def test_cores_packages_nodes_caches_and_isolated_cpus_are_read(tree):
     files = {f"{CPUS}/isolated": "3\n", f"{CPUS}/online": "0-3\n", "proc/cpuinfo": "flags\t\t: fpu sse2\n"}
     for cpu, siblings in enumerate(["0,2", "1,3", "0,2", "1,3"]):
         files[f"{CPUS}/cpu{cpu}/topology/thread_siblings_list"] = f"{siblings}\n"
         files[f"{CPUS}/cpu{cpu}/topology/physical_package_id"] = f"{cpu % 2}\n"
+    for cpu in (1, 3):
+        # the last level counts
+        files |= {f"{CPUS}/cpu{cpu}/cache/index2/level": "2", f"{CPUS}/cpu{cpu}/cache/index3/level": "3"}
+        files[f"{CPUS}/cpu{cpu}/cache/index3/shared_cpu_list"] = "1,3"
     files["sys/devices/system/node/node1/cpulist"] = "1,3\n"
     machine = topology.read(tree(files))
-    assert machine.cpu(3) == Cpu(3, frozenset({1, 3}), package=1, node=1, speed=0, isolated=True)
+    both = frozenset({1, 3})
+    assert machine.cpu(3) == Cpu(3, both, package=1, node=1, speed=0, isolated=True, cache=both)
     assert machine.cpu(0) == Cpu(0, frozenset({0, 2}))
     assert (machine.known, machine.virtual) == (True, False)
     assert machine.others([0, 1, 3]) == {2}
@@ -46,12 +51,3 @@ def test_the_best_cores_of_a_kind_are_no_kind_of_their_own():
     cpus = {number: Cpu(number, frozenset({number}), speed=speed) for number, speed in enumerate(speeds)}
     assert Topology(cpus).kinds(cpus) == [{0, 1, 2}, {3, 4}]
     assert Topology({}).kinds([1, 2]) == [{1, 2}]
-
-
-def test_the_last_level_cache_says_which_cpus_share_it(tree):
-    files = {f"{CPUS}/cpu{cpu}/uevent": "" for cpu in range(3)}
-    for cpu, shared in enumerate(["0-1", "0-1"]):
-        files |= {f"{CPUS}/cpu{cpu}/cache/index2/level": "2", f"{CPUS}/cpu{cpu}/cache/index3/level": "3"}
-        files[f"{CPUS}/cpu{cpu}/cache/index3/shared_cpu_list"] = shared
-    machine = topology.read(tree(files))
-    assert (machine.cpu(0).cache, machine.cpu(2).cache) == ({0, 1}, frozenset())

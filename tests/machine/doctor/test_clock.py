@@ -36,25 +36,19 @@ def test_blocks_follow_one_another_for_as_long_as_asked_and_are_enough_to_scatte
     assert len(time_blocks(1e-9, 50_000, clock, clock.work)) == 3
 
 
-def test_the_score_is_the_scatter_of_the_logarithms_in_percent():
+def test_a_summary_has_the_scatter_of_the_logarithms_the_drift_and_the_longest_blocks():
     noise = summarize_noise([0.05 * math.exp(sign * 0.02) for sign in (-1, 1, 1, -1) * 50])
     assert noise.score_percent == pytest.approx(2.0, rel=0.01)
     assert noise.cv_percent == pytest.approx(2.0, rel=0.01)
     assert noise.drift_percent == pytest.approx(0.0, abs=0.1)
     assert noise.median_seconds == pytest.approx(0.05, rel=0.01)
     assert noise.blocks == 200
-
-
-def test_one_long_block_shows_in_the_longest_and_a_hundredth_in_p99():
-    assert summarize_noise([1.0] * 99 + [3.0]).longest == 3.0
-    assert summarize_noise([1.0] * 99 + [3.0]).p99 == 1.0
-    assert summarize_noise([1.0] * 98 + [3.0] * 2).p99 == 3.0
-
-
-def test_drift_is_what_a_line_rises_by():
-    noise = summarize_noise([0.05 * math.exp(0.04 * i / 99 + (-1) ** i * 1e-4) for i in range(100)])
-    assert noise.drift_percent == pytest.approx(4.0, rel=0.01)
-    assert noise.drift_errors > 4
+    rising = summarize_noise([0.05 * math.exp(0.04 * i / 99 + (-1) ** i * 1e-4) for i in range(100)])
+    assert rising.drift_percent == pytest.approx(4.0, rel=0.01)
+    assert rising.drift_errors > 4
+    # one long block is no hundredth
+    few, more = (summarize_noise([1.0] * (100 - count) + [3.0] * count) for count in (1, 2))
+    assert (few.longest, few.p99, more.p99) == (3.0, 1.0, 3.0)
 
 
 @given(st.lists(st.floats(1e-3, 1e3), min_size=3, max_size=50))
