@@ -134,12 +134,13 @@ def test_a_group_of_several_machines_has_a_row_for_each_and_nothing_is_learnt_of
 
 
 def test_a_control_that_is_beyond_the_margin_takes_the_verdicts_of_its_own_machine(tmp_path):
-    one, two = run("m-1"), run("m-2")
+    one, two = run("m-1", "runner"), run("m-2", "runner")
     results = merge_runs(tmp_path, (one, launches(one, again=1.3)), two).ended.results
-    assert verdicts(results) == {
-        **{("m-1", call): None for call in CALLS},
-        **{("m-2", call): Verdict.SLOWER for call in CALLS},
-    }
+    # two machines of one name are told apart
+    names = ["runner (m-1)", "runner (m-2)"]
+    assert list(results.machines) == names
+    expected = dict(zip(names, (None, Verdict.SLOWER), strict=True))
+    assert verdicts(results) == {(name, call): verdict for name, verdict in expected.items() for call in CALLS}
     withheld = [value.compared.withheld for row in results.tables[0].rows for value in row.values if value.compared]
     assert set(withheld) == {Withheld.CONTROL, None}
 
@@ -168,11 +169,6 @@ def test_whether_machines_agree_is_said(tmp_path, snapshot):
     assert "Another CPU" in render_text(other)
     texts["other models"] = read_machines(other)
     assert texts == snapshot
-
-
-def test_two_machines_of_one_name_are_told_apart(tmp_path):
-    results = merge_runs(tmp_path, run("m-1", "runner"), run("m-2", "runner")).ended.results
-    assert list(results.machines) == ["runner (m-1)", "runner (m-2)"]
 
 
 def test_claims_are_judged_machine_by_machine(tmp_path):

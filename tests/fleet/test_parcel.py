@@ -56,10 +56,14 @@ def test_scenarios_beside_harness_s_own_are_sent_with_their_files(tmp_path, monk
     assert parcel.pack(Request(suite="seed"), scenarios[1:])[1].scenarios == []
 
 
-def test_an_archive_becomes_a_new_folder_without_its_links(tmp_path):
-    parcel.unpack(archive(("run/run.json", b"{}"), ("run/link", "/etc/passwd")), tmp_path / "shards" / "1.1")
-    assert [path.name for path in (tmp_path / "shards" / "1.1" / "run").iterdir()] == ["run.json"]
+def test_an_archive_becomes_a_new_folder_without_its_links_and_one_that_exists_keeps_what_it_has(tmp_path):
+    folder = tmp_path / "shards" / "1.1"
+    parcel.unpack(archive(("run/run.json", b"{}"), ("run/link", "/etc/passwd")), folder)
+    assert [path.name for path in (folder / "run").iterdir()] == ["run.json"]
     assert [path.name for path in tmp_path.iterdir()] == ["shards"]
+    with pytest.raises(CannotRunHereError, match="exists"):
+        parcel.unpack(archive(("run/run.json", b"other")), folder)
+    assert (folder / "run" / "run.json").read_bytes() == b"{}"
 
 
 def test_an_archive_that_is_wrong_leaves_nothing(tmp_path, monkeypatch):
@@ -86,12 +90,3 @@ def test_an_archive_that_is_wrong_leaves_nothing(tmp_path, monkeypatch):
     parcel.unpack(archive(("a", b""), ("b", b"")), target)
     with pytest.raises(CannotRunHereError, match="2 files"):
         parcel.unpack(archive(("a", b""), ("b", b""), ("c", b"")), target.with_name("2.1"))
-
-
-def test_a_folder_that_exists_keeps_what_it_has(tmp_path):
-    folder = tmp_path / "shards" / "1.1"
-    folder.mkdir(parents=True)
-    (folder / "run.json").write_text("mine")
-    with pytest.raises(CannotRunHereError, match="exists"):
-        parcel.unpack(archive(("run.json", b"{}")), folder)
-    assert (folder / "run.json").read_text() == "mine"

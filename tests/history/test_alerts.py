@@ -91,6 +91,12 @@ def test_two_causes_are_two_issues_and_another_ones_issue_is_left_alone(github):
     assert run_night(github, *both) == [KEEP, KEEP]
     assert [issue["title"] for issue in github.issues[-2:]] == ["Slower: a", "Slower: b"]
     assert len(github.issues) == 9
+    # two causes of one issue stand in it together
+    assert run_night(github, alert("c", series=["three", "four"])) == [OPEN]
+    both = [alert("d", series=["three"], body="First."), alert("e", series=["four"], body="Second.")]
+    assert run_night(github, *both) == [EDIT]
+    assert all(text in github.issues[-1]["body"] for text in ("First.", "Second."))
+    assert run_night(github, *both) == [KEEP]
 
 
 def test_a_closed_issue_is_opened_again_only_where_the_cause_was_confirmed_since(github):
@@ -104,14 +110,6 @@ def test_a_closed_issue_is_opened_again_only_where_the_cause_was_confirmed_since
         github.close(1, "2026-11-23T12:00:00Z", reason)
         assert run_night(github, alert(confirmed="2026-11-25T04:00:00+00:00")) == [KEEP]
         assert (github.issues[0]["state"], len(github.issues)) == ("CLOSED", 1)
-
-
-def test_two_causes_of_one_issue_stand_in_it_together(github):
-    run_night(github, alert("a", series=["one", "two"]))
-    both = [alert("b", series=["one"], body="First."), alert("c", series=["two"], body="Second.")]
-    assert run_night(github, *both) == [EDIT]
-    assert all(text in github.issues[0]["body"] for text in ("First.", "Second."))
-    assert run_night(github, *both) == [KEEP]
 
 
 def test_a_night_that_breaks_everything_opens_a_few_and_the_next_night_the_others(github):

@@ -40,6 +40,11 @@ def test_what_is_kept_says_what_a_search_says_and_a_night_more_costs_its_own_ser
     assert not searches
     find_with_file(path, [series_list[0], series([*noise(50), 0.0]), series_list[2]])
     assert searches == [51]
+    # a decision is applied to what is known
+    (before,) = find_changes(series_list[:1], known=ChangeCache(path))
+    (after,) = find_changes(series_list[:1], [decision(before)], known=ChangeCache(path))
+    assert (before.state, after.state) == (State.SUSPECTED, State.CONFIRMED)
+    assert searches == [51]
 
 
 def test_another_option_interval_or_search_is_searched_anew(tmp_path, searches, monkeypatch):
@@ -56,14 +61,6 @@ def test_another_option_interval_or_search_is_searched_anew(tmp_path, searches, 
     monkeypatch.setattr(change_cache, "_hash_code", lambda: b"another")
     judge_series(one_series, known=ChangeCache(tmp_path / "changes.json"))
     assert len(searches) == 6
-
-
-def test_a_decision_is_applied_to_what_is_known(searches):
-    one_series, cache = series(stepped(40, 60)), ChangeCache()
-    (before,) = find_changes([one_series], known=cache)
-    (after,) = find_changes([one_series], [decision(before)], known=cache)
-    assert (before.state, after.state) == (State.SUSPECTED, State.CONFIRMED)
-    assert len(searches) == 1
 
 
 def test_a_damaged_file_knows_nothing_and_is_written_anew(tmp_path):

@@ -174,7 +174,6 @@ MINE = replace(KEY, scenario="mine", axes=(("size", "small"),))
 def versions(tmp_path):
     """Return a scenario in a repository, with the summaries of a run before and after its last commit."""
     path = tmp_path / "mine.py"
-
     summaries = []
     git(tmp_path, "init", "-q")
     for extra in (0, 1):

@@ -69,7 +69,7 @@ def test_a_step_is_found_among_spikes_and_after_a_slope():
     assert find_places(values) == [57]
 
 
-def test_margin_segment_length_and_significance_are_options():
+def test_margin_segment_length_and_significance_are_options_and_errors_count():
     values = stepped((30, 0.02), seed=7)
     assert not find(values)
     (place,) = find_places(values, least=math.log1p(0.01))
@@ -78,16 +78,11 @@ def test_margin_segment_length_and_significance_are_options():
     assert find_places(values) == [57]
     assert not find(values, fewest=6)
     assert not find(values, p=1e-300)
-
-
-def test_a_wide_interval_counts_for_less():
+    # the same nights, were they known to ± 20 % alone
     values = stepped((30, 0.06), seed=8)
     assert find(values)
-    # the same nights, were they known to ± 20 % alone
     assert not find(values, 0.1)
-
-
-def test_values_that_are_equal_to_the_last_digit_are_one_level():
+    # values that are equal to the last digit are one level
     assert find([0.1] * 20, 0.0) == []
     assert find_places([0.1] * 20 + [0.2] * 5, 0.0) == [20]
 
@@ -231,13 +226,10 @@ def find_if_independent(values):
     return keep_significant(fit(values, FEWEST), p=P, least=LEAST, is_independent=True)
 
 
-def test_slow_swings_of_a_machine_are_rarely_a_change():
+def test_errors_are_wider_among_slow_swings_and_no_narrower_if_nights_alternate():
     swings = [swinging(0.8, seed) for seed in range(20)]
     assert sum(bool(find_if_independent(values)) for values in swings) >= 8
     assert sum(bool(find(values)) for values in swings) <= 2
-
-
-def test_errors_are_wider_among_slow_swings_and_no_narrower_if_nights_alternate():
     values = swinging(0.5, seed=3, spread=0.01)
     values[40:] += math.log1p(0.15)
     (change,), (narrow,) = find(values), find_if_independent(values)

@@ -37,16 +37,13 @@ def test_only_the_machine_whose_newest_run_is_older_than_three_days_is_reported(
     (failing,) = find_overdue(["new"], ENTRIES, {"new": "no Docker"}, days(1))
     alarms = (alarm, without_results, with_error, never, failing)
     assert "\n\n".join(f"# {value.title}\n\n{value.body}" for value in alarms) == golden
+    # a machine that never sent a run is reported if it fails, or after some days
+    assert [find_overdue(["new"], known, {}, now) for known, now in ((ENTRIES, days(1)), ([], START))] == [[], []]
+    assert len(find_overdue(["new"], [], {"new": "no Docker"}, START)) == 1
     # of a merged run, another machine may have the results
     merged = replace(failed[0], machines=[*failed[0].machines, Machine("m-office", "office")])
     assert find_overdue(["office"], [merged], {}, START + PATIENCE) == []
     assert find_overdue(["rack"], [*failed, entry("rack", 5)], {}, days(6)) == []
-
-
-def test_a_machine_that_never_sent_a_run_is_reported_when_it_fails_or_after_some_days():
-    assert find_overdue(["new"], ENTRIES, {}, days(1)) == []
-    assert find_overdue(["new"], [], {}, START) == []
-    assert len(find_overdue(["new"], [], {"new": "no Docker"}, START)) == 1
 
 
 def test_recent_machines_are_those_of_the_last_week_of_the_history():

@@ -56,21 +56,20 @@ def test_findings_are_listed_by_cause_with_links_to_their_series_and_what_confir
     assert re.sub(r"\s*\n\s*", "\n", listed.replace("\u00a0", " ")) == golden
     for entry in season()[0][:2]:
         assert f'<a href="#{page.make_anchor(entry.series.key)}">' in listed
-    texts = [entry["told"] for entry in data(seasonal)["series"]]
+    entries_of_series = data(seasonal)["series"]
+    texts = [entry["told"] for entry in entries_of_series]
     for size in ("+8.9", "+0.1"):
         assert any(f": {size}" in text for text in texts)
+    # the index has what was found first, then the others by name
+    states = [entry["state"] for entry in entries_of_series]
+    assert states == sorted(states)
+    assert states[:5] == ["0", "1", "1", "3", "4"]
 
 
 def test_the_place_of_a_series_depends_on_its_key_alone():
     assert page.make_anchor(key(call="fit")) == page.make_anchor(key(call="fit"))
     assert page.make_anchor(key(call="fit")) != page.make_anchor(key(call="predict"))
     assert re.fullmatch(r"s-[0-9a-f]{10}", page.make_anchor(Key("<", "\ud800"[:0], "", (), "", "")))
-
-
-def test_the_index_has_what_was_found_first_then_the_others_by_name(seasonal):
-    states = [entry["state"] for entry in data(seasonal)["series"]]
-    assert states == sorted(states)
-    assert states[:5] == ["0", "1", "1", "3", "4"]
 
 
 def test_too_many_points_or_series_are_cut_and_that_is_said(monkeypatch):

@@ -50,12 +50,9 @@ def test_nothing_is_compared_across_a_cut_and_each_side_of_it_is_searched():
     assert [finding.ratio > 1.0 for finding in judged.findings] == [True, False]
 
 
-def test_two_nights_are_watched_and_one_is_not():
+def test_two_nights_are_watched_and_one_is_not_and_what_slow_swings_may_explain_is_watched():
     steps = [find_changes([series(stepped(40, 40 + nights))]) for nights in (1, 2, 3)]
     assert [[finding.state for finding in findings] for findings in steps] == [[], [State.WATCH], [State.SUSPECTED]]
-
-
-def test_what_slow_swings_may_explain_is_watched():
     swings = [value + 0.04 * math.sin(night / 3.0) for night, value in enumerate(noise(40, spread=0.002))]
     finding = find_one([*swings, *noise(6, 0.1, spread=0.002)])
     assert (finding.state, finding.since) == (State.WATCH, "run-040")

@@ -71,14 +71,12 @@ def test_times_and_statuses_are_those_of_the_reports_and_what_was_not_measured_i
     assert of_one_round.low is None
 
 
-def test_an_older_run_gets_an_id_of_what_is_known_of_its_machine():
-    one, other = (run(host={"cpu": name, "cores": 2}) for name in ("one", "other"))
-    first, same, second = (summarize(Results(value, [])).machines[0].machine for value in (one, one, other))
+def test_the_way_of_measuring_the_locks_and_the_machine_are_in_the_summary():
+    # an older run gets an id of what is known of its machine
+    olds = [run(host={"cpu": name, "cores": 2}) for name in ("one", "one", "other")]
+    first, same, second = (summarize(Results(value, [])).machines[0].machine for value in olds)
     assert first == same != second
     assert first.id.startswith("h-")
-
-
-def test_the_way_of_measuring_the_locks_and_the_driver_are_in_the_summary():
     assert summarize(Results(run(), [])).way == "1 CPU, launch after launch"
     turns = run(asked={"interleave": Interleave.TURNS, "clock": Clock.CPU})
     assert summarize(Results(turns, [])).way == "1 CPU, in turns, CPU time"
@@ -94,15 +92,6 @@ def test_the_way_of_measuring_the_locks_and_the_driver_are_in_the_summary():
     for driver, gpus in drivers.items():
         of_run = run(host={"gpus": gpus}, asked={"limits": limits})
         assert summarize(Results(of_run, [])).machines[0].driver == driver
-
-
-def test_a_summary_is_written_once_and_read_again(night, tmp_path):
-    assert write(night, tmp_path)
-    path = tmp_path / "2026-11" / f"{night.run}.json"
-    before = path.read_bytes()
-    assert not write(night, tmp_path)
-    assert path.read_bytes() == before
-    assert read(path) == night
 
 
 def test_what_is_no_summary_is_refused(night, tmp_path, snapshot):
@@ -121,10 +110,14 @@ def test_what_is_no_summary_is_refused(night, tmp_path, snapshot):
     assert {"another file": other_file, "no file": no_file, "profiles": profiles} == snapshot
 
 
-def test_a_summary_that_cannot_be_is_damaged(night, tmp_path):
-    write(night, tmp_path)
+def test_a_summary_is_written_once_and_read_again_and_one_that_cannot_be_is_damaged(night, tmp_path):
+    assert write(night, tmp_path)
     path = tmp_path / "2026-11" / f"{night.run}.json"
-    document = json.loads(path.read_text())
+    before = path.read_bytes()
+    assert not write(night, tmp_path)
+    assert path.read_bytes() == before
+    assert read(path) == night
+    document = json.loads(before)
     point = {"machine": "m-00000001", "scenario": "s", "device": "cpu", "axes": {}, "environment": "e"}
     changes: list[dict[str, object]] = [
         {"run": "../x"},

@@ -2,9 +2,10 @@
 
 import pytest
 
+from tests.catalog.conftest import interpreters, package_index
 from tests.cli.conftest import CLAIMS, Harness, _environments, harness, write_scenario
 
-__all__ = ["_environments", "claiming", "harness", "write_scenario"]
+__all__ = ["_environments", "claiming", "harness", "interpreters", "package_index", "write_scenario"]
 
 
 @pytest.fixture

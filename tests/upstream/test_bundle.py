@@ -4,7 +4,6 @@ import runpy
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from harness.upstream.bundle import files, write
 from harness.upstream.bundle_subject import select, subject
 from harness.upstream.issue import MOST
 from tests.factories import broken, cell, launch, rounds, run, scenario
-from tests.packageindex import PackageIndex, serving
 from tests.refusal import read_refusal
 from tests.workflow import git
 
@@ -82,18 +80,6 @@ def measured(tmp_path: Path) -> Path:
     for entry in rounds(TIMES):
         folder.append(entry)
     return folder.path
-
-
-@pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIndex]:
-    (tmp_path / "index").mkdir()
-    with serving(tmp_path / "index") as package_index:
-        monkeypatch.setenv("UV_DEFAULT_INDEX", f"{package_index.url}/simple")
-        monkeypatch.setenv("UV_NO_CACHE", "1")
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        for name in ("UV_EXTRA_INDEX_URL", "UV_INDEX", "UV_FIND_LINKS", "UV_OFFLINE"):
-            monkeypatch.delenv(name, raising=False)
-        yield package_index
 
 
 def test_issues_are_in_the_order_of_the_trackers_form(golden):
@@ -272,9 +258,9 @@ def test_nothing_tells_the_machine_or_its_user(tmp_path, measured, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_notebooks_cells_run_as_they_are(tmp_path, measured, index):
-    index.add("tensorflow-2.0.0-py3-none-any")
-    index.add("numpy-1.17.4-py3-none-any")
+def test_the_notebooks_cells_run_as_they_are(tmp_path, measured, package_index):
+    package_index.add("tensorflow-2.0.0-py3-none-any")
+    package_index.add("numpy-1.17.4-py3-none-any")
     write(measured, "tensorflow")
     notebook = json.loads((measured / "bundle" / "repro.ipynb").read_text())
     assert notebook["nbformat"] == 4

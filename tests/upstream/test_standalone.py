@@ -54,12 +54,6 @@ def make(text: str = TEXT, of: str = "step", **changes: Any) -> str:
     return make_standalone(scenario(**changes), text, KIT, sides, of=of, about='What """it""" is.')
 
 
-def import_text(text: str, folder: Path) -> SimpleNamespace:
-    path = folder / "repro.py"
-    path.write_text(text)
-    return SimpleNamespace(**runpy.run_path(str(path), run_name="repro"))
-
-
 def run_text(text: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     (folder / "repro.py").write_text(text)
     command = [sys.executable, *arguments]
@@ -95,10 +89,9 @@ def test_one_side_runs_in_the_interpreter_of_an_environment_and_fails_with_its_o
 
 
 def test_its_bench_measures_what_the_kit_measures(tmp_path):
-    repro = import_text(
-        make().replace("WARM_UP, MEASURE, SAMPLE = 0.5, 1.5, 0.02", "WARM_UP, MEASURE, SAMPLE = 0, 0, 0"), tmp_path
-    )
-    bench, maps, calls = repro.Bench({}), [], []
+    text = make().replace("WARM_UP, MEASURE, SAMPLE = 0.5, 1.5, 0.02", "WARM_UP, MEASURE, SAMPLE = 0, 0, 0")
+    (tmp_path / "repro.py").write_text(text)
+    bench, maps, calls = runpy.run_path(str(tmp_path / "repro.py"), run_name="repro")["Bench"]({}), [], []
 
     def keep() -> None:
         # a map is memory that the process never had: what is freed before would else be given out again
@@ -122,6 +115,14 @@ def test_what_a_scenario_takes_of_the_kit_is_written_into_it_and_no_more():
     assert "from kit" not in text
     assert "/// script" not in text
     assert ast.get_docstring(ast.parse(text)) == "What '''it''' is.\n\nSums of so many numbers."
+    # characters at which only texts are split move no line
+    text = TEXT.replace("import os\n", "import os\n\n# pages:\f and lines:\u2028.\n")
+    for line_break in ("\n", "\r\n", "\r"):
+        document = make(text.replace("\n", line_break))
+        assert "lines:\u2028." in document
+        assert "from kit" not in document
+        assert "/// script" not in document
+        assert document.count('if __name__ == "__main__":') == 1
 
 
 @pytest.mark.slow
@@ -161,16 +162,6 @@ if __name__ == "__main__":
     assert process.stderr.count("it's done: ['plain.py', '--epochs', '3'] typed import sys") == 10
     document = make(script_scenario(plain.format("3"), options), script="plain.py")
     assert "slow: exit status 3" in run_text(document, tmp_path, "-I", "repro.py").stderr
-
-
-def test_characters_at_which_only_texts_are_split_move_no_line():
-    text = TEXT.replace("import os\n", "import os\n\n# pages:\f and lines:\u2028.\n")
-    for line_break in ("\n", "\r\n", "\r"):
-        document = make(text.replace("\n", line_break))
-        assert "lines:\u2028." in document
-        assert "from kit" not in document
-        assert "/// script" not in document
-        assert document.count('if __name__ == "__main__":') == 1
 
 
 def test_what_cannot_be_one_file_is_refused(snapshot):
