@@ -6,6 +6,8 @@ from harness.catalog import adhoc
 from harness.catalog.lines import parse_line
 from harness.model.environment import LINES, Environment
 from harness.model.errors import CannotRunHereError, HarnessError, UsageError
+from harness.model.scenario import ENVIRONMENT
+from harness.plan.selection import resolve
 from tests.errors import catch, catch_text
 
 OLD = Environment("tf2.20", "2.20.0", "3.11", "2025-09-01T00:00:00Z")
@@ -51,26 +53,17 @@ def test_a_line_is_its_newest_wheel_of_the_day():
 
 
 @pytest.mark.usefixtures("wheels")
-def test_a_text_that_is_wrong_gets_the_nearest(snapshot):
+def test_a_text_that_is_wrong_gets_the_nearest_and_a_day_in_the_future_is_refused(snapshot):
     texts = [
         *("tf-nightly@2026-10-24", "tf-nightl@2026-10-25", "tf2.21@2026-10-25", "tf-nightly@yesterday"),
         *("tf2.21+keras-nightl", "tf2.99+keras-nightly"),
     ]
     assert {text: catch_text(UsageError, request, text, impossible={}) for text in texts} == snapshot
-
-
-def test_a_day_in_the_future_is_refused():
+    for line in LINES:
+        assert f"{line}?" in catch_text(UsageError, resolve, [line[:-1]], ["tf2.21"], ENVIRONMENT)
     future = datetime.now(UTC).date() + timedelta(days=2)
     assert str(future) in catch_text(UsageError, parse_line, f"tf-nightly@{future}")
     assert parse_line("tf-nightly@2026-01-02", lambda: date(2026, 1, 2))
-
-
-def test_a_line_that_nearly_exists_is_offered():
-    from harness.model.scenario import ENVIRONMENT
-    from harness.plan.selection import resolve
-
-    for line in LINES:
-        assert f"{line}?" in catch_text(UsageError, resolve, [line[:-1]], ["tf2.21"], ENVIRONMENT)
 
 
 def test_a_wheel_that_is_yanked_or_not_for_the_base_is_a_reason_and_no_other_one_is_taken(wheels, snapshot):

@@ -20,6 +20,7 @@ import pytest
 
 from harness.fleet.parcel import Parcel, _list_packages
 from harness.fleet.ssh import Host, SshExecutor, parse_hosts
+from harness.machine.uv import find_uv
 from harness.session.request import read_on
 from tests.cli.conftest import Harness
 from tests.fleet.conftest import read_until
@@ -100,7 +101,7 @@ def serve(tmp_path: Path, harness: Harness) -> Iterator[Serve]:
             probe.bind(("127.0.0.1", 0))
             port: int = probe.getsockname()[1]
         inherited = {name: value for name, value in os.environ.items() if re.match("UV_|SSL_|PIP_|PATH$", name)}
-        inherited["UV_CACHE_DIR"] = uv_cache()
+        inherited["UV_CACHE_DIR"] = subprocess.check_output([find_uv(), "cache", "dir"], text=True).strip()
         machines = {"HOME": str(home), "HARNESS_MACHINE_ID": machine, "HARNESS_MACHINE_LOCK": str(tmp_path / "lock")}
         words = " ".join(f"{name}={shlex.quote(value)}" for name, value in {**inherited, **machines}.items())
         (tmp_path / f"{machine}.conf").write_text(
@@ -120,12 +121,6 @@ def serve(tmp_path: Path, harness: Harness) -> Iterator[Serve]:
     for server in servers:
         server.terminate()
         server.wait()
-
-
-def uv_cache() -> str:
-    from harness.machine import uv
-
-    return subprocess.run([uv.find_uv(), "cache", "dir"], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def is_whole(merged: Path) -> bool:

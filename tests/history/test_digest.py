@@ -12,6 +12,7 @@ from harness.history.nightly_file import RuleKind, SuppressionRule
 from harness.history.states import find_changes, judge_series
 from harness.model.history import Decision, HistoryEntry, Series
 from tests.history.nights import FIRST, MACHINE, key, run_of, series
+from tests.history.test_states import decision
 
 NIGHTS = 20
 NOW = FIRST + timedelta(days=NIGHTS)
@@ -24,20 +25,9 @@ def draw_logs(step: float = 0.0, spread: float = 0.004, since: int = NIGHTS - 5)
 
 
 def confirm(of: Series) -> list[Decision]:
-    return [
-        Decision(
-            change.key,
-            change.since,
-            change.suspects,
-            True,
-            "run-c",
-            NOW.isoformat(),
-            change.ratio,
-            change.low,
-            change.high,
-        )
-        for change in find_changes([of])
-    ]
+    when = NOW.isoformat()
+    changes = find_changes([of])
+    return [decision(change, when=when, ratio=change.ratio, low=change.low, high=change.high) for change in changes]
 
 
 def render_page(*all_series: Series, rules: tuple[SuppressionRule, ...] = (), now: datetime = NOW) -> str:

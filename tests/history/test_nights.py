@@ -16,9 +16,11 @@ def test_nothing_is_suspected_where_nothing_changes():
         assert false_alarms(RULES["harness"], simulated, simulated.ratios) == 0, kind
 
 
-def test_five_percent_are_suspected_within_five_nights():
+def test_a_step_is_found_in_its_first_nights():
     for kind in (Kind.DRIFT, Kind.SPIKES):
         assert all(night and night <= SOON for night in delays("harness", (kind, 0.05, 1.0), 4, range(2))), kind
+    # of independent nights
+    assert found_after("harness", Course(0.01), 0.10, 8, range(4)) == [3] * 4
 
 
 @pytest.mark.parametrize(
@@ -29,10 +31,6 @@ def test_a_change_is_suspected_confirmed_and_has_one_issue(kind):
     simulated = whole(kind, 6, 0, cells=2)
     assert (simulated.changes, simulated.soon, simulated.confirmed, simulated.alarmed) == (1, 1, 1, 1)
     assert (simulated.false_suspicions, simulated.false_alarms) == (0, 0)
-
-
-def test_a_plain_step_of_independent_nights_is_found_in_its_first_nights():
-    assert found_after("harness", Course(0.01), 0.10, 8, range(4)) == [3] * 4
 
 
 def test_bounds_rates_and_shares_are_those_of_the_counts():

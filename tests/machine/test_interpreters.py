@@ -41,15 +41,12 @@ def test_a_candidate_is_asked_and_not_believed(tmp_path):
     assert probe(program(tmp_path / "pypy", "echo PyPy 3.7 /x"), "3.7") is None
 
 
-def test_a_shim_that_fails_is_passed_over(bare):
+def test_a_shim_that_fails_is_passed_over_and_condas_environments_are_found_without_being_active(bare):
     program(bare / "bin" / f"python{HERE}", "exit 127")
     real = bare / ".pyenv" / "versions" / f"{HERE}.1" / "bin" / f"python{HERE}"
     real.parent.mkdir(parents=True)
     real.symlink_to(sys.executable)
     assert find_python(HERE, [find_installed]).exists()
-
-
-def test_condas_environments_are_found_without_being_active(bare):
     python = program(bare / "envs" / "old" / "bin" / "python3.7", "echo CPython 3.7 /envs/old/python")
     (bare / ".conda").mkdir()
     (bare / ".conda" / "environments.txt").write_text(f"{bare}/gone\n{python.parent.parent}\n")

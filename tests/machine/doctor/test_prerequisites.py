@@ -122,12 +122,6 @@ WELL = Settings(
 PASCAL = replace(CARD, capability=(6, 1), settings=WELL)
 
 
-def test_settings_that_are_well_or_unknown_are_not_mentioned():
-    for settings in (WELL, Settings(), replace(WELL, power_limit_watts=450.0)):
-        assert check_gpu_settings(replace(PASCAL, settings=settings)) == []
-    assert check_gpu_settings(replace(CARD, settings=WELL, is_partitioned=True)) == []
-
-
 def test_settings_that_disturb_have_an_advice(snapshot):
     changes: list[dict[str, Any]] = [
         {"persistence": False},
@@ -144,6 +138,10 @@ def test_settings_that_disturb_have_an_advice(snapshot):
         (check,) = check_gpu_settings(replace(PASCAL, settings=replace(WELL, **change)))
         levels["bad" if change == {"compute_mode": "prohibited"} else "warn"].append(check)
         assert set(change.items()) <= set(check.facts.items())
+    # what is well or unknown is not mentioned
+    for settings in (WELL, Settings(), replace(WELL, power_limit_watts=450.0)):
+        assert check_gpu_settings(replace(PASCAL, settings=settings)) == []
+    assert check_gpu_settings(replace(CARD, settings=WELL, is_partitioned=True)) == []
     # clocks that can be locked
     levels["warn"] += check_gpu_settings(replace(CARD, settings=replace(WELL, sm_clock_most_mhz=1410)))
     assert read_checks(levels) == snapshot

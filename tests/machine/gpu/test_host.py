@@ -13,9 +13,7 @@ def test_an_old_card_a_new_one_and_a_divided_one_have_what_the_driver_tells_of_t
     hosts = [asdict(read(library)) for library in libraries]
     assert hosts == snapshot
     assert [library.open for library in libraries] == [0, 0]
-
-
-def test_of_a_process_no_more_is_told_than_its_programs_name():
+    # of a process no more is told than its program's name
     names = {"nvmlSystemGetProcessName": "/opt/a/\x1b[31mtrain --token secret"}
     card = {**H100, "nvmlDeviceGetComputeRunningProcesses": [process(7)]}
     (user,) = read(Library([card], **{**NEW, **names})).cards[0].processes
