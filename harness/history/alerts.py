@@ -316,27 +316,31 @@ def _make_command(decision: Decision) -> list[str]:
 
 
 def rebuild_command(words: Sequence[str]) -> list[str]:
-    """Return a `harness matrix` command of parsed options with plain values; empty for any other command."""
-    fields = {field.flags[0]: field for name, field in options(Request).items() if name in _SHOWN_OPTIONS}
+    """Return a `harness matrix` command of parsed options with plain values; empty for any other command.
+
+    Options that depend on the machine, such as --backend and --trust, are omitted.
+    """
+    fields = {field.flags[0]: (name, field) for name, field in options(Request).items()}
     rebuilt, rest = ["harness", "matrix"], iter(words[2:])
     if [*words[:2]] != rebuilt:
         return []
     for flag in rest:
-        field = fields.get(flag)
-        if field and field.type is bool:
-            rebuilt.append(flag)
-            continue
-        value = next(rest, "")
-        if not (field or flag in ("--base", "--head")) or not _PLAIN_VALUE.fullmatch(value):
+        name, field = fields.get(flag, ("", None))
+        if not field and flag not in ("--base", "--head"):
             return []
+        value = [] if field and field.type is bool else [next(rest, "")]
+        if field and name not in _SHOWN_OPTIONS:
+            continue
         try:
+            if not all(map(_PLAIN_VALUE.fullmatch, value)):
+                return []
             if field and field.option.read:
-                field.option.read([value] if flag in ("-s", "-e", "-a") else value, flag)
+                field.option.read(value if flag in ("-s", "-e", "-a") else value[0], flag)
             elif field and field.option.least:
-                read_whole(value, flag)
+                read_whole(value[0], flag)
         except UsageError:
             return []
-        rebuilt += [flag, value]
+        rebuilt += [flag, *value]
     return rebuilt
 
 

@@ -31,7 +31,7 @@ def test_an_image_that_is_there_needs_no_room_and_one_to_be_built_does(engine, b
 def test_the_engine_is_described_with_gpu_access_where_there_are_gpus_or_some_are_wanted(no_gpus, tmp_path):
     backend = DockerBackend(tmp_path, "test")
     backend.gpu_host = GpuHost(absent="no driver")
-    docker, buildx, disk = backend.findings([], wanted=False)
+    docker, buildx, disk, _ = backend.findings([], wanted=False)
     assert (docker.name, buildx.name, disk.name) == ("Docker", "buildx", "disk room")
     assert docker.facts["version"] == backend.engine.info["ServerVersion"]
     assert buildx.facts["found"]

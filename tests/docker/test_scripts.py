@@ -35,7 +35,7 @@ def launch(docker, requirement, tmp_path, monkeypatch):
     def launched(text, **options):
         project = Project(ROOT)
         script = scripts.Script(path=Path("mine.py"), name="mine.py", text=text, **options)
-        scenario = load_scenario(scripts.write(script, project))
+        scenario = load_scenario(scripts.write(script, "scripts"))
         files = {name: (scenario.path.parent / name).read_bytes() for name in [scenario.path.name, *scenario.files]}
         cell = Cell(scenario.name, requirement.environment.name, Device.CPU, {})
         job = Job(cell, scenario.path.name, {**files, **read_kit_files(project)}, SHORT, Limits(cpus=(0,)), {})
