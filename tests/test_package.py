@@ -183,7 +183,7 @@ def test_a_catalogues_lock_is_not_changed_in_the_installation(installed):
         "from harness.catalog.environments import load_environments\n"
         "from harness.catalog.project import Project\n"
         "from harness.model.environment import Device\n"
-        "locks.resolve = lambda *_: 'another'\n"
+        "locks.resolve = lambda *_, **__: 'another'\n"
         "project = Project.find()\n"
         "locks.write_lock(project, load_environments(project)['tf2.0'], Device.CPU)\n"
     )

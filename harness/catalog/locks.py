@@ -65,8 +65,8 @@ def lock_file(project: Project, environment: Environment, device: Device) -> Pat
 def load_lock(project: Project, environment: Environment, device: Device, *, builds: bool = True) -> Requirement:
     """Return the environment with its lock. An ad-hoc environment without a lock is resolved first.
 
-    Without `builds`, no source package is built to read its requirements. So the versions may differ from the later
-    lock, and they are written to a file of their own.
+    Without `builds`, no source package is built to read its requirements. The result goes to another file, because
+    it may have other versions than the lock.
 
     Raises UsageError if there is no lock, or if the requirements can't be resolved.
     """

