@@ -55,6 +55,7 @@ def test_the_comment_has_the_table_and_nothing_that_github_acts_on(render, resul
     assert text == golden
 
 
+@pytest.mark.slow
 def test_the_command_has_only_names_and_numbers_of_the_plan(render, results, tmp_path):
     write_program(tmp_path / "bin" / "harness", "echo the table")
     path = next(results.glob("*/run.json"))
