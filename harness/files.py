@@ -90,6 +90,14 @@ def read_text(path: Path, *, most: int = MOST) -> str:
     return read(path, most=most).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
 
 
+def is_link_elsewhere(path: Path) -> bool:
+    """Return whether a file is a link to a file outside its folder. Errors don't quote such a file.
+
+    The author of the link may not be allowed to read the file, for example in a pull request.
+    """
+    return not path.resolve().is_relative_to(path.parent.resolve())
+
+
 def parse_json(text: str | bytes) -> Any:
     """Return the value of a JSON document. Raises ValueError if it is invalid or nested too deeply."""
     try:
@@ -253,7 +261,7 @@ def get_cache_dir() -> Path:
     """Return `HARNESS_CACHE_DIR`, or the user's cache folder for harness."""
     override = os.environ.get("HARNESS_CACHE_DIR")
     if override:
-        return Path(override)
+        return Path(override).absolute()
     import platformdirs
 
     return platformdirs.user_cache_path("harness")
@@ -268,7 +276,7 @@ def get_data_dir() -> Path:
     """Return the folder for data that can't be recreated: `HARNESS_DATA_DIR`, or the user's data folder for harness."""
     override = os.environ.get("HARNESS_DATA_DIR")
     if override:
-        return Path(override)
+        return Path(override).absolute()
     import platformdirs
 
     return platformdirs.user_data_path("harness")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.catalog.project import Project
+from harness.catalog.toml import hide_linked_file
 from harness.files import get_cache_dir, parse_json, read_text, write_atomically
 from harness.model.environment import Environment
 from harness.model.errors import UsageError
@@ -59,7 +60,8 @@ def load_environments(project: Project) -> dict[str, Environment]:
         raise UsageError(f"{project.bake_file} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise UsageError(f"{project.bake_file} cannot be read: it isn't UTF-8.") from None
-    return {entry["name"]: Environment(**entry) for entry in _load_cached(text, project.bake_file)}
+    with hide_linked_file(project.bake_file):
+        return {entry["name"]: Environment(**entry) for entry in _load_cached(text, project.bake_file)}
 
 
 def _load_cached(text: str, path: Path) -> list[dict[str, str]]:

@@ -12,6 +12,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from harness.catalog import toml
 from harness.catalog.lines import PYTHONS
 from harness.catalog.requirement_specs import LONG_NUMBER, applies, has_requirements, parse_exact, parse_requirement
 from harness.files import read_text
@@ -78,16 +79,19 @@ def read(path: Path) -> PackageFile:
                 "Create a lock file, for example with uv lock, or pass a list of packages: -e requirements.txt",
             )
         path = lock
+    with toml.hide_linked_file(path):
+        return _separate_tensorflow(_read_requirements(path))
+
+
+def _read_requirements(path: Path) -> Iterable[tuple[str, Requirement]]:
     text = _read_text(path)
     if path.name == "uv.lock":
-        requirements = _read_uv(path)
-    elif path.suffix == ".txt":
-        requirements = _read_pip(text, path)
-    elif path.suffix in {".yml", ".yaml"}:
-        requirements = _read_conda(text, path)
-    else:
-        requirements = _read_lock(text, path)
-    return _separate_tensorflow(requirements)
+        return _read_uv(path)
+    if path.suffix == ".txt":
+        return _read_pip(text, path)
+    if path.suffix in {".yml", ".yaml"}:
+        return _read_conda(text, path)
+    return _read_lock(text, path)
 
 
 def _read_text(path: Path) -> str:
@@ -194,8 +198,10 @@ def _read_uv(path: Path) -> Iterator[tuple[str, Requirement]]:
     options = ["--frozen", "--no-hashes", "--no-emit-project", "--no-header", "--no-annotate", "--no-dev", "--quiet"]
     process = run_uv(["export", f"--directory={path.absolute().parent}", *options])
     if process.returncode:
+        # uv quotes lines of the lock file and of pyproject.toml, which can be links to other files
+        errors = re.sub(r"(?m)^ *\d* *\|.*\n?", "", process.stderr)
         raise UsageError(
-            f"{path} can't be read by uv:\n{get_last_lines(process.stderr)}", "To create the lock file again: uv lock"
+            f"{path} can't be read by uv:\n{get_last_lines(errors)}", "To create the lock file again: uv lock"
         )
     return _read_pip(process.stdout, path)
 

@@ -176,10 +176,13 @@ def parse_requirement(text: str) -> Requirement:
 
     `packaging` would raise the errors of numbers and markers only when they are used.
     """
-    requirement = Requirement(text)
     if LONG_NUMBER.search(text):
         raise InvalidRequirement("a number is too long")
-    applies(requirement, "3.11")
+    try:
+        requirement = Requirement(text)
+        applies(requirement, "3.11")
+    except RecursionError:
+        raise InvalidRequirement("the marker is nested too deeply") from None
     return requirement
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from harness.catalog import header, toml
 from harness.catalog.project import Project
 from harness.catalog.toml import Findings, TomlDocument
-from harness.files import get_cache_dir, hash_files, read, write_atomically
+from harness.files import get_cache_dir, hash_files, is_link_elsewhere, read, write_atomically
 from harness.model.errors import FileError, Problem, UsageError, explain_unwritable
 from harness.model.scenario import ENVIRONMENT, Scenario, Suite, SuitePart
 
@@ -131,13 +131,18 @@ def read_suites(project: Project) -> tuple[dict[str, Suite], Findings]:
         name: models.validate(models.SuiteTable, table, document.findings, (name,))
         for name, table in document.values.items()
     }
+    path = project.scenarios / "suites.toml"
+    if is_link_elsewhere(path):
+        with toml.hide_linked_file(path):
+            document.findings.check()
     return {name: _make_suite(name, table) for name, table in tables.items() if table}, document.findings
 
 
 def read_suite_tables(project: Project) -> TomlDocument:
     """Return the suites as they are in the file, unchecked. Raises FileError if the file isn't TOML."""
     path = project.scenarios / "suites.toml"
-    return toml.read(toml.read_file(path) if path.exists() else "", path)
+    with toml.hide_linked_file(path):
+        return toml.read(toml.read_file(path) if path.exists() else "", path)
 
 
 def _make_suite(name: str, table: "SuiteTable") -> Suite:

@@ -5,13 +5,14 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from harness.files import read_text
-from harness.model.errors import FileError, Problem
+from harness.files import is_link_elsewhere, read_text
+from harness.model.errors import FileError, Problem, UsageError
 from harness.model.texts import find_nearest
 
 #: The path to a value: keys of tables, and indexes of list entries.
@@ -44,6 +45,20 @@ _DIGITS = re.compile(r"[0-9_]{4000}")
 # the regular expression in PEP 723
 _BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 _HEADER_START, _HEADER_END = "# /// script", "# ///"
+
+
+@contextmanager
+def hide_linked_file(path: Path) -> Iterator[None]:
+    """Replace errors that could quote a file outside the folder of `path`, to which `path` is a link."""
+    try:
+        yield
+    except UsageError:
+        if not is_link_elsewhere(path):
+            raise
+        raise UsageError(
+            f"{path} is a link to a file outside its folder, and that file isn't valid.",
+            "Check where the link points to, or replace the link with a copy of the file.",
+        ) from None
 
 
 class Findings:

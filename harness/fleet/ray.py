@@ -2,6 +2,9 @@
 
 Slots are custom resources named `slot`. Ray doesn't count CPUs and GPUs, because harness divides them itself
 (machine/slots.py). If the process or the node of a task fails, Ray runs the task again, on another node if necessary.
+
+If the head of the cluster fails, Ray ends every process that is connected to the cluster. So a child process connects,
+and this process can merge what has arrived.
 """
 
 import asyncio
@@ -13,11 +16,15 @@ import shlex
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tarfile
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -124,10 +131,116 @@ class RayExecutor:
 
     def __init__(self, address: str, given: Parcel, say: Callable[[str], object], slots: int = 1) -> None:
         self.name = f"the Ray cluster {address}"
+        self._arguments, self._say = (address, given, slots), say
+        self._answers: dict[int, Future[Any]] = {}
+        self._lock, self._is_lost = threading.Lock(), False
+
+    def __enter__(self) -> "RayExecutor":
+        self._connection, end = Pipe()
+        program = f"from harness.fleet.ray import drive; drive({end.fileno()})"
+        # a new session, because Ctrl-C in the terminal must not end the connection to the cluster
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", program], pass_fds=[end.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
+        )
+        end.close()
+        threading.Thread(target=self._listen, daemon=True).start()
+        try:
+            self.slots: int = self._send_request(None, *self._arguments).result()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock, contextlib.suppress(OSError):
+            self._connection.send(None)
+        try:
+            self._process.wait(ANSWER)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
+        """Measure a shard on a node, and copy its run into a folder on this machine.
+
+        Return the command's exit code and the last lines of its stderr. Raises CannotRunHereError if no node can
+        measure any more, or if the cluster doesn't answer any more.
+        """
+        code, message, run = self._send_request("measure", list(words)).result()
+        if run:
+            parcel.unpack(io.BytesIO(run), into)
+        return code, message
+
+    def stop(self) -> None:
+        """End the current measurements, as Ctrl-C does."""
+        self._send_request("stop")
+
+    def _send_request(self, method: str | None, *arguments: object) -> "Future[Any]":
+        """Request something from the process that is connected to the cluster."""
+        answer: Future[Any] = Future()
+        with self._lock:
+            number = len(self._answers)
+            self._answers[number] = answer
+            if self._is_lost:
+                answer.set_exception(self._make_lost_error())
+            with contextlib.suppress(OSError):  # `_listen` notices that the process has ended
+                self._connection.send((number, method, arguments))
+        return answer
+
+    def _listen(self) -> None:
+        """Distribute the answers, until the process has ended."""
+        with contextlib.suppress(OSError, EOFError):
+            while True:
+                number, value, error = self._connection.recv()
+                if number is None:
+                    self._say(value)
+                elif error:
+                    self._answers[number].set_exception(CannotRunHereError(*error))
+                else:
+                    self._answers[number].set_result(value)
+        with self._lock:
+            self._is_lost = True
+            for answer in self._answers.values():
+                if not answer.done():
+                    answer.set_exception(self._make_lost_error())
+
+    def _make_lost_error(self) -> CannotRunHereError:
+        return CannotRunHereError("The cluster doesn't answer any more. Its head node has probably failed.", SILENT)
+
+
+def drive(descriptor: int) -> None:
+    """Connect to a cluster, and answer the requests of a `RayExecutor` until its end of the connection is closed."""
+    connection, lock = Connection(descriptor), threading.Lock()
+
+    def send(*answer: object) -> None:
+        with lock, contextlib.suppress(OSError):
+            connection.send(answer)
+
+    def answer(number: int, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+        try:
+            send(number, function(*arguments), None)
+        except CannotRunHereError as error:
+            send(number, None, (error.message, error.advice))
+        except Exception as error:  # noqa: BLE001 - Ray raises many kinds of errors after the cluster has failed
+            send(number, None, (f"The cluster doesn't answer any more: {_get_first_line(error)}.", SILENT))
+
+    with contextlib.suppress(EOFError, OSError), contextlib.ExitStack() as stack:
+        number, _, (address, archive, slots) = connection.recv()
+        cluster = _Cluster(address, archive, lambda sentence: send(None, sentence, None), slots)
+        answer(number, lambda: stack.enter_context(cluster).slots, ())
+        while request := connection.recv():
+            number, method, arguments = request
+            threading.Thread(target=answer, args=(number, getattr(cluster, method), arguments), daemon=True).start()
+
+
+class _Cluster:
+    """The connection of this process to a Ray cluster. `RayExecutor` explains the parameters."""
+
+    def __init__(self, address: str, given: Parcel, say: Callable[[str], object], slots: int) -> None:
         self._address, self._parcel, self._say, self._local_slots = address, given, say, slots
         self._refused: dict[str, str] = {}  # the errors of nodes that can't measure, by their ids
 
-    def __enter__(self) -> "RayExecutor":
+    def __enter__(self) -> "_Cluster":
         # set these before importing Ray: its processes must not send usage statistics
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_DEDUP_LOGS", "0")
@@ -165,69 +278,34 @@ class RayExecutor:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(Exception):  # the cluster may have ended
-            self._ray.shutdown()
+        self._ray.shutdown()
 
-    def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
-        """Measure a shard on a node, and copy its run into a folder on this machine.
+    def measure(self, words: Sequence[str]) -> tuple[int, str, bytes]:
+        """Measure a shard on a node.
 
-        Return the command's exit code and the last lines of its stderr. If a node can't measure, this
-        shard and all later ones go to other nodes. Raises CannotRunHereError if no node remains, or if the cluster
-        stops answering.
+        Return the command's exit code, the last lines of its stderr, and the folder of its run as an archive. If a node
+        can't measure, this shard and all later ones go to other nodes. Raises CannotRunHereError if no node remains.
         """
-        try:
-            return self._measure(words, into)
-        except Exception as error:
-            is_of_this_machine = isinstance(error, OSError) and not isinstance(error, ConnectionError)  # a full disk
-            if isinstance(error, CannotRunHereError) or is_of_this_machine:
-                raise
-            # if the head node ends, Ray's client raises any error of its transport
-            reason = _get_first_line(error)
-            raise CannotRunHereError(f"The connection to the cluster was lost: {reason}.", SILENT) from error
-
-    def _measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
         while True:
             selector = {"label_selector": {_NODE_LABEL: f"!in({','.join(self._refused)})"}} if self._refused else {}
             task = self._task.options(num_cpus=0, resources={RESOURCE: 1}, max_retries=RETRIES, **selector)
             try:
-                node, code, message, run = self._wait(
+                node, code, message, run = self._ray.get(
                     task.remote(self._archive, self._parcel.name, list(words), self._bell)
                 )
             except self._ray.exceptions.RayError as error:
-                return Exit.DEFECT, _get_first_line(error)
+                return Exit.DEFECT, _get_first_line(error), b""
             if code not in (Exit.CANNOT_RUN_HERE, Exit.USAGE):
-                parcel.unpack(io.BytesIO(run), into)
-                return code, message
+                return code, message, run
             if node not in self._refused:
                 self._refused[node] = message
                 self._say(f"Measuring stopped on the node {node[:8]}: {message}")
             if all(other in self._refused for other in self._list_nodes()):
                 raise self._make_no_slots_error()
 
-    def _wait(self, task: Any) -> tuple[str, int, str, bytes]:
-        """Return the result of a task. Raises CannotRunHereError if the head node doesn't answer twice in a row.
-
-        A minute after its head node has ended, Ray would end this process, and nothing would be merged.
-        """
-        was_silent = False
-        while True:
-            try:
-                result: tuple[str, int, str, bytes] = self._ray.get(task, timeout=ANSWER)
-            except self._ray.exceptions.GetTimeoutError:
-                try:
-                    self._check_address()
-                    was_silent = False
-                except CannotRunHereError:
-                    if was_silent:
-                        raise
-                    was_silent = True
-            else:
-                return result
-
     def stop(self) -> None:
         """End the current measurements, as Ctrl-C does."""
-        with contextlib.suppress(Exception):  # without the head node, no task can be reached
-            self._bell.ring.remote()
+        self._bell.ring.remote()
 
     def _list_nodes(self) -> list[str]:
         """Return the nodes that offer slots."""

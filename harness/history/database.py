@@ -25,7 +25,9 @@ _POLL_SECONDS = 0.2
 _DSN = re.compile(r"\s*([A-Za-z][\w.+-]*:/|[A-Za-z]\w*\s*=)")
 
 #: A part of an address that isn't a valid DSN, for example because of its quotes. Such a text may contain a password.
-_ADDRESS_PART = re.compile(r"""://|[@'"`]|\A\W*(jdbc:)?postgres(ql)?:|pass(word|wd)?\s*=""", re.IGNORECASE)
+_ADDRESS_PART = re.compile(
+    r"""://|[@'"`]|\A\W*(jdbc:)?postgres(ql)?:|pass(word|wd)?\s*=|\A[\s=]*(//)?[\w.+-]+:""", re.IGNORECASE
+)
 
 _ADDRESS_ADVICE = (
     "Example: postgresql://me@host/history, without quotes. A path with such characters must start with / or ./, "
@@ -167,8 +169,9 @@ class _DuckDB:
                 if self.may_create and not self._path.exists():
                     # DuckDB writes page by page. So after a full disk or `kill -9`, it couldn't open the file again
                     with create_file(self._path) as part:
-                        duckdb.connect(str(part)).close()
-                connections.append(duckdb.connect(str(self._path), read_only=not self.may_create))
+                        duckdb.connect(str(part.absolute())).close()
+                # DuckDB takes the start of `a:b` for the name of an extension
+                connections.append(duckdb.connect(str(self._path.absolute()), read_only=not self.may_create))
             except duckdb.IOException as error:
                 match = re.search(r"lock is held in (\S+) \(PID (\d+)", str(error))
                 if "set lock on file" in str(error):

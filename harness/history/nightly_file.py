@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from harness.catalog.toml import hide_linked_file
 from harness.model.errors import UsageError
 from harness.model.history import Key
 from harness.model.texts import find_nearest
@@ -128,6 +129,11 @@ class NightlyFile:
 
 def read_nightly_file(path: Path = PLACE) -> NightlyFile:
     """Return the contents of the file. Raises UsageError."""
+    with hide_linked_file(path):
+        return _read_file(path)
+
+
+def _read_file(path: Path) -> NightlyFile:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

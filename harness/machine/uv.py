@@ -83,14 +83,14 @@ def _choose_folders(environ: Mapping[str, str]) -> dict[str, str]:
     cache = f"{environ.get('XDG_CACHE_HOME') or '~/.cache'}/uv"
     interpreters = f"{environ.get('XDG_DATA_HOME') or '~/.local/share'}/uv/python"
     folder, chosen = get_cache_dir().absolute() / "uv", {}
-    if not _is_writable(cache):
+    if not is_writable(cache):
         chosen["UV_CACHE_DIR"] = str(folder / "cache")
-    if not (os.path.isdir(os.path.expanduser(interpreters)) or _is_writable(interpreters)):  # noqa: PTH111, PTH112
+    if not (os.path.isdir(os.path.expanduser(interpreters)) or is_writable(interpreters)):  # noqa: PTH111, PTH112
         chosen["UV_PYTHON_INSTALL_DIR"] = str(folder / "python")
     return chosen
 
 
-def _is_writable(folder: str) -> bool:
+def is_writable(folder: str) -> bool:
     """Return whether this process can write to a folder, which may start with `~`, or create it."""
     # in contrast to pathlib, these functions don't raise errors for a folder that can't be entered, or without a home
     path = os.path.expanduser(folder)  # noqa: PTH111

@@ -1,6 +1,8 @@
 import shutil
 from pathlib import Path
 
+import pytest
+
 from harness.catalog.lines import PYTHONS
 from harness.catalog.requirement_files import LOCKS, is_package_file, read
 from harness.machine.uv import run_uv
@@ -123,6 +125,28 @@ def test_errors_quote_no_line_of_an_included_file(tmp_path, snapshot):
     assert "s3cret" not in str(errors)
     assert errors == snapshot
     assert "2.0.1234" not in read(write(folder, "r.txt", "-r more/loose.txt")).unpinned
+
+
+@pytest.mark.parametrize(
+    "lines", ["root:$6$s3cret:19000::", '["s3cret"]', "password = s3cret", "a: *s3cret", "dependencies: [s3cret/]"]
+)
+def test_no_error_quotes_a_file_elsewhere_that_a_line_or_a_link_names(lines, tmp_path):
+    write(tmp_path, "elsewhere", lines)
+    folder = tmp_path / "project"
+    (folder / "inside").mkdir(parents=True)
+    (folder / "inside" / "link.txt").symlink_to(tmp_path / "elsewhere")
+    for number, name in enumerate(("../elsewhere", str(tmp_path / "elsewhere"), "inside/link.txt", "inside/r.txt")):
+        write(folder / "inside", "r.txt", "-r ../../elsewhere")
+        refusal = catch_text(UsageError, read, write(folder, f"{number}.txt", f"x==1\n-r {name}"))
+        assert "s3cret" not in refusal
+        assert " is outside the folder of " in refusal
+    for name in ("r.txt", "e.yml", "poetry.lock", "uv.lock"):
+        (folder / name).symlink_to(tmp_path / "elsewhere")
+        assert "s3cret" not in catch_text(UsageError, read, folder / name), name
+    (folder / "uv.lock").unlink()
+    write(folder, "uv.lock", "version = 1")
+    (folder / "pyproject.toml").symlink_to(tmp_path / "elsewhere")
+    assert "s3cret" not in catch_text(UsageError, read, folder / "uv.lock")
 
 
 def test_a_file_is_known_by_its_name():

@@ -14,6 +14,7 @@ from harness.catalog.scenarios import (
     read_kit_files,
 )
 from harness.files import hash_files
+from harness.history.nightly_file import read_nightly_file
 from harness.model.environment import Device
 from harness.model.errors import FileError, UsageError
 from harness.plan.selection import Catalog, Selection, select
@@ -141,3 +142,22 @@ def test_what_is_wrong_with_a_suite_is_told_with_its_line(folder, snapshot):
     texts["no part"] = SUITES.partition("[[")[0]
     assert {change: problems(folder, text) for change, text in texts.items()} == snapshot
     assert problems(folder, SUITES.replace("[quick]", "[quick"))[0].startswith("1: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("scenarios/suites.toml", lambda path: load_suites(Project(path.parents[1]))),
+        ("docker-bake.hcl", lambda path: load_environments(Project(path.parent))),
+        ("nightly.toml", read_nightly_file),
+    ],
+)
+def test_no_error_quotes_a_file_elsewhere_to_which_a_file_of_the_project_is_a_link(name, read, tmp_path):
+    path = tmp_path / "project" / name
+    path.parent.mkdir(parents=True)
+    path.symlink_to(tmp_path / "elsewhere")
+    for text in ("root:$6$s3cret:19000::", 'password = "s3cret"', '["s3cret"]', "[db]\npassword=s3cret"):
+        (tmp_path / "elsewhere").write_text(text)
+        refusal = catch_text(UsageError, read, path)
+        assert refusal.startswith(f"{path} is a link to a file outside its folder")
+        assert "s3cret" not in refusal

@@ -1,26 +1,20 @@
 """A plan in shards over places that launch nothing: which place takes what, and what becomes of one that dies."""
 
-import io
 import json
 import os
 import re
 import signal
-import tarfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from harness import session
-from harness.cli import running
 from harness.fleet import check, dispatch
-from harness.fleet.parcel import Parcel
-from harness.fleet.ray import RayExecutor
 from harness.machine.topology import Topology
 from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
 from harness.model.gpu import Gpu, GpuHost
@@ -248,48 +242,6 @@ def test_a_place_that_is_gone_loses_its_shard_to_another_one(planned, measure):
     with pytest.raises(CannotRunHereError, match=re.escape(lack)):
         measure(Pretence("one", planned, go))
     assert len(list(Path("results").iterdir())) == 1
-
-
-def test_a_cluster_whose_head_node_dies_keeps_what_arrived_and_the_rest_is_measured_later(planned, measure, tmp_path):
-    """Shards are measured on a substitute for Ray, whose client loses its connection during the third shard."""
-    maker, numbers = Pretence("ray", planned), iter(range(1, 100))
-
-    def answer(words: Sequence[str], *, timeout: float) -> tuple[str, int, str, bytes]:
-        number = next(numbers)
-        if number > 2:
-            raise ConnectionError("Client is shutting down.\nmore")
-        code, message = maker.measure(words, tmp_path / str(number))
-        buffer = io.BytesIO()
-        with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-            tar.add(tmp_path / str(number), ".")
-        return "node", code, message, buffer.getvalue()
-
-    def fail(*_: object) -> None:
-        raise ConnectionError
-
-    cluster = RayExecutor("ray://head:10001", Parcel(b"", []), print)
-    cluster.slots = 2
-    task = SimpleNamespace(remote=lambda archive, name, words, bell: words)
-    cluster._task = SimpleNamespace(options=lambda **_: task)
-    cluster._archive, cluster._bell = None, SimpleNamespace(ring=SimpleNamespace(remote=fail))
-    cluster._ray = SimpleNamespace(
-        get=answer, shutdown=fail, exceptions=SimpleNamespace(RayError=KeyError, GetTimeoutError=IndexError)
-    )
-    result = measure(cluster)
-    cluster.stop()
-    cluster.__exit__()
-    folder = result.merged.ended.folder
-    assert result.lacks[0].startswith(
-        "Measuring stopped on the Ray cluster ray://head:10001: The connection to the cluster was lost: "
-        "Client is shutting down.\n"
-    )
-    assert f"--resume {folder}" in result.lacks[1]
-    assert running._report_missing_shards(result.lacks, Exit.OK) is Exit.CELLS_FAILED
-    assert session.read(folder).run.absent
-    resumed = Pretence("ray", planned)
-    assert is_whole(measure(resumed, resume=folder), planned)
-    assert len(resumed.shards) == len(set(resumed.shards)) > 0
-    assert not set(resumed.shards) & set(maker.shards)
 
 
 def test_a_place_that_refuses_gets_no_other_shard(planned, measure):

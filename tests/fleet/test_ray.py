@@ -151,6 +151,28 @@ def test_an_interruption_stops_all_nodes_and_what_is_missing_is_measured_later(p
     assert is_whole(harness.run)
 
 
+def test_if_the_cluster_is_lost_what_arrived_is_merged_and_the_rest_is_measured_later(process, harness):
+    assert process.stderr
+    # a third shard is measured, after the first one has arrived
+    read_until(process.stderr, "Report: ")
+    read_until(process.stderr, "round 1")
+    # without its head, Ray ends every process that is connected to the cluster
+    (driver,) = [
+        child for child in psutil.Process(process.pid).children() if "harness.fleet.ray" in str(child.cmdline())
+    ]
+    driver.kill()
+    _, output = process.communicate(timeout=120)
+    assert process.returncode == 1, output
+    assert "Measuring stopped on the Ray cluster auto: The cluster doesn't answer any more." in output
+    assert f"harness matrix --resume {harness.run.relative_to(harness.root)}" in output
+    arrived = counts(harness.run)
+    assert arrived
+    assert not is_whole(harness.run)
+    resumed = harness("matrix", "--resume", str(harness.run))
+    assert resumed.returncode == 0, resumed.stderr
+    assert is_whole(harness.run)
+
+
 def test_a_cluster_that_does_not_answer_is_a_sentence():
     with pytest.raises(
         CannotRunHereError,

@@ -159,6 +159,8 @@ class Target:
     is_json: bool = False
 
 
+ARTIFACT_RUN = b'{"id": "2026-11-21T04-10-00Z-3f2a", "machine": {"name": "lab"}}'
+
 TARGETS = {
     "header": Target(header, _scenarios, 1_500),
     "suites": Target(suites, lambda: [(ROOT / "scenarios" / "suites.toml").read_bytes()], 200),
@@ -177,6 +179,7 @@ TARGETS = {
     "environment": Target(handed.environment, lambda: ENVIRONMENTS, 1_000),
     "nightly": Target(handed.nightly, lambda: [(ROOT / ".github" / "nightly.toml").read_bytes()], 1_000),
     "handed-over": Target(handed.handed_over, _handed_over, 1_000, is_json=True),
+    "artifact": Target(handed.artifact, lambda: [ARTIFACT_RUN, b"2026-11-21T04-10-00Z-3f2a\n"], 1_000),
     "command": Target(handed.command, lambda: [_run()], 1_000, is_json=True),
     "launches": Target(launches, lambda: [_launches()], 1_000, is_json=True),
 }

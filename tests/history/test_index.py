@@ -198,7 +198,7 @@ def test_what_cannot_be_opened_is_refused(tmp_path, monkeypatch, snapshot):
     check("no folder", "/proc/none/history.duckdb", writing=True)
     for dsn in (
         *("postgresql://me:s3cret@[/x", "mysql://me:s3cret@h/x", "PostgreSQL:/me:s3cret@h", "Password=s3cret"),
-        *('"postgresql://me:s3cret@h/x"', "me:s3cret@127.0.0.1/x"),
+        *('"postgresql://me:s3cret@h/x"', "me:s3cret@127.0.0.1/x", "h:5432:db:me:s3cret", "//me:s3cret"),
     ):
         check(dsn.replace("s3cret", "…"), dsn)
     for name in ("duckdb", "psycopg"):
@@ -243,6 +243,14 @@ def test_a_path_may_have_the_characters_of_an_address(tmp_path, monkeypatch, nig
     monkeypatch.setenv("HARNESS_DATA_DIR", str(folder / "new"))
     with History.open(writing=True) as history:
         assert not history.runs()
+
+
+def test_a_path_like_a_dsn_is_a_path_if_its_folder_exists(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "me@example.org").mkdir()
+    for name in ("./me@example.org/history.duckdb", "./12:30.duckdb"):
+        open_history(name, writing=True)
+        assert Path(name).is_file()
 
 
 def test_a_damaged_file_of_notes_is_an_error(place, tmp_path):

@@ -22,7 +22,9 @@ from pathlib import Path
 from typing import IO
 
 from harness.backends.untrusted_text import join_lines
+from harness.files import get_cache_dir
 from harness.machine.child_process import guard_command
+from harness.machine.uv import is_writable
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import escape
 
@@ -66,12 +68,19 @@ def check() -> None:
         )
 
 
+def make_environ() -> dict[str, str]:
+    """Return the environment variables for buildx. If its usual folder can't be written, it uses harness's cache."""
+    folder = f"{os.environ.get('DOCKER_CONFIG') or '~/.docker'}/buildx"
+    return {**({} if is_writable(folder) else {"BUILDX_CONFIG": str(get_cache_dir() / "buildx")}), **os.environ}
+
+
 def check_driver() -> None:
     """Raise CannotRunHereError if the builder can't use an image of the engine as a base.
 
     A builder with another driver would search for the name of the base in a public registry.
     """
-    process = subprocess.run(["docker", "buildx", "inspect"], capture_output=True, text=True, check=False)
+    command = ["docker", "buildx", "inspect"]
+    process = subprocess.run(command, env=make_environ(), capture_output=True, text=True, check=False)
     driver = re.search(r"^Driver: *(\S+)", process.stdout, re.MULTILINE)
     if driver is None or driver[1] != "docker":
         name = driver[1] if driver else "unknown"
@@ -149,7 +158,7 @@ class Builder:
                 guard_command([*command, target]),
                 cwd=self._root,
                 # newer versions of buildx ask before they read folders outside the project, but the user named them
-                env={**os.environ, "BUILDX_BAKE_ENTITLEMENTS_FS": "0"},
+                env={**make_environ(), "BUILDX_BAKE_ENTITLEMENTS_FS": "0"},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

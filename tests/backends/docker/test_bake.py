@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.backends.docker.bake import LENGTH, LINES, Builder, BuildLog, check, check_driver
+from harness.backends.docker.bake import LENGTH, LINES, Builder, BuildLog, check, check_driver, make_environ
+from harness.files import get_cache_dir
 from harness.model.errors import CannotRunHereError
 from tests.errors import catch_text
 
@@ -35,6 +36,15 @@ def test_what_is_missing_for_builds_is_told(docker, tmp_path, monkeypatch, snaps
     assert messages == snapshot
     docker("echo 'Driver:        docker'")
     check_driver()
+
+
+def test_buildx_uses_harness_cache_if_its_folder_cannot_be_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    assert "BUILDX_CONFIG" not in make_environ()
+    (tmp_path / "buildx").write_text("no folder")
+    assert make_environ()["BUILDX_CONFIG"] == str(get_cache_dir() / "buildx")
+    monkeypatch.setenv("BUILDX_CONFIG", "/mine")
+    assert make_environ()["BUILDX_CONFIG"] == "/mine"
 
 
 def test_the_target_and_what_is_set_are_passed(docker, tmp_path):
