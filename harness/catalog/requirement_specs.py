@@ -176,8 +176,9 @@ def parse_requirement(text: str) -> Requirement:
 
     `packaging` would raise the errors of numbers and markers only when they are used.
     """
-    if LONG_NUMBER.search(text):
-        raise InvalidRequirement("a number is too long")
+    # a command line can contain bytes that aren't UTF-8, as surrogates
+    if LONG_NUMBER.search(text) or re.search(r"[\ud800-\udfff]", text):
+        raise InvalidRequirement("a number is too long, or a character is invalid")
     try:
         requirement = Requirement(text)
         applies(requirement, "3.11")
