@@ -20,9 +20,9 @@ from harness.analysis.cell_index import lookup
 from harness.analysis.comparisons import Compared
 from harness.analysis.interference import find_noisy_rounds
 from harness.analysis.tables import tables
-from harness.catalog.project import Project
 from harness.model.launch import Launch
 from harness.model.run import Run
+from harness.project import Project
 from harness.store.folder import RunFolder
 
 MACHINES = {"to itself": loads.nothing, "loaded on and off": loads.on_and_off}

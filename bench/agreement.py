@@ -8,14 +8,14 @@ from pathlib import Path
 from bench.overhead import AXES
 from bench.pairs import run
 from harness.backends.local.backend import LocalBackend
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
-from harness.catalog.scenarios import load_scenario
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock
 from harness.machine.cpus import choose
 from harness.model.environment import Device, Requirement
 from harness.model.launch import Limits, Protocol, Sampling, Status
 from harness.model.scenario import Cell
+from harness.project import Project
+from harness.scenarios.catalog import load_scenario
 from harness.session.jobs import JobMaker
 
 SCRIPT = Path(__file__).with_name("plain_step.py")

@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.backends import fatbins
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock
 from harness.model.environment import Device, Environment
+from harness.project import Project
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "docs" / "gpu-code.json"

@@ -11,15 +11,15 @@ from harness.backends import worker
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.recipe import make_tag
 from harness.backends.local.backend import LocalBackend
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
-from harness.catalog.scenarios import load_scenario
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock
 from harness.machine.cpus import choose
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import SHORT, Job, Limits
 from harness.model.scenario import Cell
+from harness.project import Project
+from harness.scenarios.catalog import load_scenario
 from harness.session.jobs import JobMaker
 from harness.store.folder import RunFolder
 

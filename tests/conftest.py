@@ -16,7 +16,7 @@ from _pytest.terminal import TerminalReporter
 from hypothesis import settings
 from syrupy.assertion import SnapshotAssertion
 
-from harness.catalog.project import Project
+from harness.project import Project
 from harness.store.folder import RunFolder
 from tests.forked import Forks
 from tests.golden import use_files

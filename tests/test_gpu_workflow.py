@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.catalog.environments import load_environments
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
+from harness.project import Project
 from tests.conftest import ROOT
 from tests.workflow import run_script, write_program
 

@@ -28,9 +28,9 @@ LINK = re.compile(r"\]\((?!https?:|#)")
 MADE_FROM = """
 import json
 from harness.backends.docker import recipe
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock
+from harness.project import Project
 
 project = Project.find()
 locks = [load_lock(project, one, device) for one in load_environments(project).values() for device in one.devices]
@@ -179,9 +179,9 @@ def test_a_project_that_is_named_is_read_and_the_templates_are_the_harnesss_own(
 @pytest.mark.slow
 def test_a_catalogues_lock_is_not_changed_in_the_installation(installed):
     change = (
-        "from harness.catalog import locks\n"
-        "from harness.catalog.environments import load_environments\n"
-        "from harness.catalog.project import Project\n"
+        "from harness.environments import locks\n"
+        "from harness.environments.catalog import load_environments\n"
+        "from harness.project import Project\n"
         "from harness.model.environment import Device\n"
         "locks.resolve = lambda *_, **__: 'another'\n"
         "project = Project.find()\n"

@@ -13,14 +13,14 @@ from bench.pairs import run
 from harness.analysis.statistics import Interval
 from harness.backends import worker
 from harness.backends.local.backend import LocalBackend
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock
 from harness.machine.cpus import keep_process_off
 from harness.machine.lock import hold_machine
 from harness.machine.uv import get_last_lines, run_uv
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
+from harness.project import Project
 
 #: asv itself (with Python 3.11), and the package that it imports in the measured environment (Python 3.7 or later).
 ASV, RUNNER = "asv==0.6.6", "asv_runner==0.3.2"

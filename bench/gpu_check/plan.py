@@ -12,11 +12,11 @@ from packaging.version import Version
 
 from bench.gpu_check.checks import CHECKS, PRODUCTS
 from harness.backends.docker import gpus
-from harness.catalog.environments import load_environments
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
 from harness.model.gpu import Gpu, GpuHost
 from harness.plan.availability import list_gpu_rows
 from harness.plan.gpus import BLACKWELL, Support, fit
+from harness.project import Project
 
 ROOT = Path(__file__).resolve().parents[2]
 HARNESS = (sys.executable, "-m", "harness")

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.catalog import index
+from harness.environments import index
 from harness.files import get_cache_dir, parse_json, read_text, write_atomically
 from harness.machine import git
 from harness.model.environment import TENSORFLOW, Environment

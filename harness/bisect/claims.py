@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from harness.bisect.request import BisectRequest
-from harness.catalog.environments import load_environments
-from harness.catalog.lines import parse_line
-from harness.catalog.project import Project
-from harness.catalog.scenarios import find_scenarios
-from harness.catalog.sources import parse_source
+from harness.environments.catalog import load_environments
+from harness.environments.lines import parse_line
+from harness.environments.sources import parse_source
 from harness.model.errors import UsageError
 from harness.model.issues import make_unknown_error, parse
 from harness.model.scenario import Claim, Scenario
+from harness.project import Project
+from harness.scenarios.catalog import find_scenarios
 
 
 def complete(request: BisectRequest) -> BisectRequest:

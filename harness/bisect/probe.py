@@ -17,9 +17,8 @@ from harness.backends import registry
 from harness.bisect.comparison import ProbeRun
 from harness.bisect.folder import StepLog
 from harness.bisect.request import BisectRequest
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock
 from harness.machine.lock import hold_machine, hold_run_lock
 from harness.model.defaults import SEARCH_MEASURE, SEARCH_WARMUP
 from harness.model.environment import Device, Requirement
@@ -27,6 +26,7 @@ from harness.model.errors import CannotRunHereError, HarnessError, UsageError
 from harness.model.launch import Interleave
 from harness.model.scenario import STEP, Cell
 from harness.plan.selection import resolve
+from harness.project import Project
 from harness.session import trust
 from harness.session.planning import UNPILOTED
 from harness.session.request import Request

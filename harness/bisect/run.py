@@ -21,14 +21,14 @@ from harness.bisect.exchange import Exchange, exchange
 from harness.bisect.probe import Probe
 from harness.bisect.request import BisectRequest
 from harness.bisect.search import EqualEndpointsError, Search, SearchEnd, narrow, scan
-from harness.catalog.adhoc import add_requested
-from harness.catalog.environments import load_environments
-from harness.catalog.project import Project
+from harness.environments.adhoc import add_requested
+from harness.environments.catalog import load_environments
 from harness.files import write_atomically
 from harness.model.environment import TENSORFLOW
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.scenario import GROWTH
 from harness.plan.selection import resolve
+from harness.project import Project
 from harness.report import markdown
 from harness.report.blocks import Section
 

@@ -147,7 +147,7 @@ class Command(_WithExamples, TyperCommand):
 
 def _suggest_for_file(name: str) -> str:
     """Return the advice for a Python file that was passed without an option."""
-    from harness.catalog.scripts import has_header  # noqa: PLC0415 - only this advice needs it
+    from harness.scenarios.scripts import has_header  # noqa: PLC0415 - only this advice needs it
 
     path = Path(name)
     if not path.is_file():

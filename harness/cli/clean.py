@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from harness.backends import registry
-from harness.catalog.project import Project
 from harness.cli import completion
 from harness.machine.gpu import clocks
 from harness.machine.lock import hold_machine, hold_run_lock
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import counted
+from harness.project import Project
 from harness.store.folder import RunFolder
 
 

@@ -12,9 +12,9 @@ from harness.bisect.folder import create_folder
 from harness.bisect.request import BisectRequest
 from harness.bisect.run import bisect
 from harness.bisect.search import EqualEndpointsError
-from harness.catalog.lines import parse_line
 from harness.cli.messages import handle_signals, say, tell
 from harness.cli.running import ProgressPrinter
+from harness.environments.lines import parse_line
 from harness.history import confirm as confirming
 from harness.history.index import History
 from harness.history.request import ConfirmRequest

@@ -551,7 +551,7 @@ def _get_start(summary: "Summary") -> str:
 
 def _find_baseline_problem(summary: "Summary") -> str:
     """Return why no change can be found in a history of such runs, as a sentence; empty if its baseline is suitable."""
-    from harness.catalog.lines import parse_line  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.environments.lines import parse_line  # noqa: PLC0415 - `harness --help` needs none of it
 
     if not any(point.reference for point in summary.points):
         return f"The run {summary.run} has no ratio to a baseline, so the history can't find changes in such runs."
@@ -595,7 +595,7 @@ def _read_earlier_report(output: Path | None) -> str:
 
 def _make_rows(series: "Series") -> list[tuple[str, ...]]:
     """Return a row per point: date, ratio with interval, time, and for a release line the version."""
-    from harness.catalog.lines import parse_line  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.environments.lines import parse_line  # noqa: PLC0415 - `harness --help` needs none of it
 
     is_line = parse_line(series.key.environment) is not None
     return [_make_row(point, is_line=is_line) for point in series.points]

@@ -23,7 +23,7 @@ from shlex import quote
 from typing import Protocol
 
 from harness.backends import registry
-from harness.catalog.sources import is_on_this_machine, parse_source
+from harness.environments.sources import is_on_this_machine, parse_source
 from harness.files import parse_json, read, write_atomically
 from harness.fleet import check, ssh
 from harness.fleet.merge import Merged, merge

@@ -12,9 +12,9 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from harness import DISTRIBUTION, package_data
-from harness.catalog.project import Project
 from harness.model.errors import CannotRunHereError
 from harness.model.scenario import Scenario
+from harness.project import Project
 from harness.session.request import EVENLY, Request
 from harness.store.folder import RUN_MOST
 

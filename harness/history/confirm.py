@@ -18,13 +18,11 @@ from harness.analysis.observations import find_commit
 from harness.analysis.profiles import find_moves, list_frames, tree
 from harness.analysis.results import Results
 from harness.analysis.statistics import half_widths, means
-from harness.catalog import adhoc, versions
-from harness.catalog.environments import load_environments
-from harness.catalog.lines import parse_line
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
-from harness.catalog.requirement_specs import get_environment_name
-from harness.catalog.scenarios import find_scenario_files
+from harness.environments import adhoc
+from harness.environments.catalog import load_environments
+from harness.environments.lines import parse_line
+from harness.environments.locks import load_lock
+from harness.environments.requirement_specs import get_environment_name
 from harness.files import hash_files, write_atomically
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding
@@ -36,8 +34,11 @@ from harness.model.launch import Clock, Interleave, Protocol, Status
 from harness.model.profile import Part
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE
 from harness.model.texts import remove_password
+from harness.project import Project
 from harness.report.flamegraphs import draw_changes
 from harness.report.profiles import MIN_WIDTH
+from harness.scenarios import versions
+from harness.scenarios.catalog import find_scenario_files
 from harness.session import trust
 from harness.session.request import Request
 from harness.session.versions import find_files_with_hash

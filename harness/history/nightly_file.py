@@ -14,10 +14,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from harness.catalog.toml import hide_linked_file
 from harness.model.errors import UsageError
 from harness.model.history import Key
 from harness.model.texts import find_nearest
+from harness.toml import hide_linked_file
 
 #: The default path of the file.
 PLACE = Path(".github/nightly.toml")

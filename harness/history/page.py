@@ -19,7 +19,7 @@ import numpy as np
 
 from harness import __version__
 from harness.analysis.distributions import Floats
-from harness.catalog.lines import parse_line
+from harness.environments.lines import parse_line
 from harness.history import chart, phrases
 from harness.history.detection import ChangePoint
 from harness.history.phrases import SeriesNames

@@ -15,7 +15,7 @@ from harness.model.issues import Issue
 #: The axis name that headers use for the environments themselves.
 ENVIRONMENT = "environment"
 
-#: The axis of a scenario that was generated from two versions of one scenario (harness/catalog/versions.py), and the
+#: The axis of a scenario that was generated from two versions of one scenario (harness/scenarios/versions.py), and the
 #: axis's values.
 SIDE, BEFORE_AND_AFTER = "side", ("base", "head")
 

@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
-from harness.catalog.toml import Findings, Key, list_choices
 from harness.model import settings
 from harness.model.environment import LINES, Device
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.scenario import CPUS, ENVIRONMENT, Cell, Scenario, Suite, SuitePart
 from harness.model.settings import open_to
 from harness.model.texts import find_nearest, list_valid_names, normalize_name
+from harness.toml import Findings, Key, list_choices
 
 #: The largest number of cells in a run. At one second per launch, one launch of each cell would take more than a day.
 CELLS = 100_000

@@ -6,10 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from harness.backends import registry
-from harness.catalog.adhoc import add_requested
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock, lock_file
-from harness.catalog.project import Project
+from harness.environments.adhoc import add_requested
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock, lock_file
 from harness.machine import topology
 from harness.machine.cpus import choose
 from harness.machine.doctor import prerequisites
@@ -23,6 +22,7 @@ from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
 from harness.plan.availability import describe_gpu_support, list_gpu_rows
 from harness.plan.selection import resolve
+from harness.project import Project
 from harness.report.escape import escape_terminal
 from harness.session.request import read_seconds, split_names
 

@@ -9,15 +9,15 @@ from typing import Any
 
 from harness.backends import registry
 from harness.backends.verification import Verification
-from harness.catalog import adhoc, pack
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import describe_overrides, load_lock, write_lock
-from harness.catalog.project import Project
+from harness.environments import adhoc, pack
+from harness.environments.catalog import load_environments
+from harness.environments.locks import describe_overrides, load_lock, write_lock
 from harness.model.backend import KeptImage
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError, NothingSelectedError, UsageError
 from harness.plan.gpus import describe
 from harness.plan.selection import resolve
+from harness.project import Project
 from harness.session.sources import WheelMaker
 
 #: The number of locks to resolve in parallel. Resolving waits for the network about half of the time.

@@ -5,13 +5,13 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from harness.catalog.project import Project
-from harness.catalog.scenarios import find_files_of, read_kit_files
 from harness.files import hash_files
 from harness.machine import cpus
 from harness.model.environment import Device
 from harness.model.launch import SHORT, Job, Limits, Sampling
 from harness.model.scenario import CPUS, DEVICE, Cell, Scenario
+from harness.project import Project
+from harness.scenarios.catalog import find_files_of, read_kit_files
 
 
 class JobMaker:

@@ -10,15 +10,16 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from harness.catalog import header, toml
-from harness.catalog.environments import load_environments
-from harness.catalog.project import Project
-from harness.catalog.scenarios import find_scenario_files, read_suite_tables
+from harness import toml
+from harness.environments.catalog import load_environments
 from harness.model import settings
 from harness.model.environment import pins
 from harness.model.errors import FileError, UsageError
 from harness.model.issues import parse
 from harness.plan.claims import UPSTREAM
+from harness.project import Project
+from harness.scenarios import header
+from harness.scenarios.catalog import find_scenario_files, read_suite_tables
 
 
 def list_environments() -> dict[str, str]:

@@ -12,18 +12,9 @@ from typing import Any
 
 from harness import __version__
 from harness.backends import registry
-from harness.catalog.adhoc import add_requested
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import describe_overrides, load_lock, load_locks
-from harness.catalog.project import Project
-from harness.catalog.scenarios import (
-    find_files_of,
-    find_scenario_files,
-    find_scenarios,
-    load_scenario,
-    read_kit_files,
-    read_suites,
-)
+from harness.environments.adhoc import add_requested
+from harness.environments.catalog import load_environments
+from harness.environments.locks import describe_overrides, load_lock, load_locks
 from harness.files import hash_files
 from harness.machine import cpus, host
 from harness.machine.gpu import selection as gpus
@@ -56,6 +47,15 @@ from harness.plan.fallbacks import find_fallbacks, replace_cells, replace_enviro
 from harness.plan.gpus import Support, find_first_starts, find_lazy_starts
 from harness.plan.groups import find_control, find_lone_cells, group, is_of_launches, keep_one_control, name_group
 from harness.plan.selection import Catalog, Selection, check_fallbacks, remove_broken, resolve, select
+from harness.project import Project
+from harness.scenarios.catalog import (
+    find_files_of,
+    find_scenario_files,
+    find_scenarios,
+    load_scenario,
+    read_kit_files,
+    read_suites,
+)
 from harness.session import sources, trust
 from harness.session.request import (
     EVENLY,

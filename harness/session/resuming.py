@@ -9,8 +9,7 @@ from typing import Any
 
 from harness.backends import registry
 from harness.backends.registry import AUTO
-from harness.catalog.locks import load_locks
-from harness.catalog.project import Project
+from harness.environments.locks import load_locks
 from harness.machine import cpus, host, topology
 from harness.machine.gpu import selection as gpus
 from harness.machine.slots import Slot
@@ -20,6 +19,7 @@ from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.launch import Limits
 from harness.model.run import Run, StopReason
 from harness.model.texts import counted
+from harness.project import Project
 from harness.report.sections import run_info
 from harness.runner.rounds import RoundLog
 from harness.session.jobs import JobMaker

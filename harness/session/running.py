@@ -17,9 +17,8 @@ from harness.analysis.looks import find_first_looks
 from harness.analysis.results import Results
 from harness.backends import registry
 from harness.backends.protocol import RegisteredBackend
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock
 from harness.files import get_data_dir, hash_files
 from harness.machine import cpus, host
 from harness.machine.gpu import clocks
@@ -45,6 +44,7 @@ from harness.model.launch import BROKEN, Launch, Limits, Status
 from harness.model.run import RULES, Machine, Plan, Run, Stop, StopReason, describe_fallbacks
 from harness.model.texts import joined, remove_password
 from harness.plan.gpus import find_first_starts, fit
+from harness.project import Project
 from harness.report.sections import run_info
 from harness.runner.executor import RunExecutor, WalkListener
 from harness.runner.launching import LaunchMonitor, Watch

@@ -13,12 +13,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.catalog import header, scripts, skeleton, toml
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
-from harness.catalog.requirement_specs import has_override, has_requirements, parse_override, split_python
-from harness.catalog.scenarios import (
+from harness import toml
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock
+from harness.environments.requirement_specs import has_override, has_requirements, parse_override, split_python
+from harness.machine.interpreters import find_installed, find_python
+from harness.model.environment import Environment
+from harness.model.errors import CannotRunHereError, FileError, Problem, UnavailableError, UsageError
+from harness.model.scenario import ENVIRONMENT, Cell, Scenario, Suite
+from harness.plan.availability import split
+from harness.plan.selection import Catalog, check_suites, make_unknown_error, resolve
+from harness.project import Project
+from harness.report.templates import make_environment
+from harness.scenarios import header, scripts, skeleton
+from harness.scenarios.catalog import (
     FoundScenarios,
     find_scenario_files,
     find_scenarios,
@@ -26,14 +34,7 @@ from harness.catalog.scenarios import (
     load_suites,
     read_suites,
 )
-from harness.catalog.signature import find_oldest_python, find_version_problem
-from harness.machine.interpreters import find_installed, find_python
-from harness.model.environment import Environment
-from harness.model.errors import CannotRunHereError, FileError, Problem, UnavailableError, UsageError
-from harness.model.scenario import ENVIRONMENT, Cell, Scenario, Suite
-from harness.plan.availability import split
-from harness.plan.selection import Catalog, check_suites, make_unknown_error, resolve
-from harness.report.templates import make_environment
+from harness.scenarios.signature import find_oldest_python, find_version_problem
 from harness.session.request import SUITE_LENGTHS, read_suite_seconds
 
 #: A program for any Python version. It compiles files in memory, and prints the index, line and message of each error.

@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.catalog import notebooks, script_files, scripts
-from harness.catalog.adhoc import add_requested
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
-from harness.catalog.requirement_files import PackageFile, is_package_file, read
-from harness.catalog.scenarios import find_scenario_files, load_scenario
+from harness.environments.adhoc import add_requested
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock
+from harness.environments.requirement_files import PackageFile, is_package_file, read
 from harness.model.defaults import ROUNDS, SCRIPT_BUDGET
 from harness.model.environment import Device, Environment, find_unmet
 from harness.model.errors import UsageError
 from harness.model.launch import Interleave
 from harness.model.scenario import OWN, STEP, WHOLE
 from harness.model.settings import is_free
+from harness.project import Project
+from harness.scenarios import notebooks, script_files, scripts
+from harness.scenarios.catalog import find_scenario_files, load_scenario
 from harness.session import trust
 from harness.session.request import Request
 

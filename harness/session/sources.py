@@ -14,11 +14,10 @@ from tempfile import TemporaryDirectory
 from harness.backends import registry
 from harness.backends.protocol import RegisteredBackend
 from harness.backends.wheels import VARIABLE as WHEELS_VARIABLE
-from harness.catalog import adhoc, sources
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
-from harness.catalog.sources import Source, SourceSpec, Wheel, open_place, parse_source
+from harness.environments import adhoc, sources
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock
+from harness.environments.sources import Source, SourceSpec, Wheel, open_place, parse_source
 from harness.files import get_cache_dir, get_wheel_path, parse_json, read_text, write_atomically
 from harness.machine import git
 from harness.model.backend import WheelRecipe
@@ -26,6 +25,7 @@ from harness.model.environment import TENSORFLOW, Environment, Requirement
 from harness.model.errors import CannotRunHereError, HarnessError, NothingSelectedError, UsageError
 from harness.model.texts import counted
 from harness.plan.selection import make_unknown_error
+from harness.project import Project
 from harness.session import trust
 from harness.session.request import Request
 

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, StrEnum
 from pathlib import Path
 
-from harness.catalog.project import Project
-from harness.catalog.sources import SourceSpec, find_folder, parse_source
+from harness.environments.sources import SourceSpec, find_folder, parse_source
 from harness.files import get_cache_dir
 from harness.machine import git
 from harness.model.environment import Environment
 from harness.model.errors import HarnessError
 from harness.model.scenario import Scenario
+from harness.project import Project
 from harness.store.folder import RunFolder
 
 #: Attributes in which programs that download a file store its address.

@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from harness.catalog import toml, versions
-from harness.catalog.project import Project
-from harness.catalog.scenarios import find_scenario_files
+from harness import toml
 from harness.files import hash_files
 from harness.machine import git
 from harness.model.errors import HarnessError, NothingSelectedError, UsageError
 from harness.model.scenario import SIDE
 from harness.model.texts import joined
+from harness.project import Project
+from harness.scenarios import versions
+from harness.scenarios.catalog import find_scenario_files
 from harness.session import trust
 from harness.session.request import Request
 

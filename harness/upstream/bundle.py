@@ -15,14 +15,14 @@ from typing import Any
 from harness import package_data
 from harness.analysis.environments import pins
 from harness.analysis.results import Results
-from harness.catalog.locks import lock_file
-from harness.catalog.project import Project
+from harness.environments.locks import lock_file
 from harness.files import write_atomically
 from harness.model.environment import Device, Environment
 from harness.model.environment import pins as parse_pins
 from harness.model.errors import UsageError, explain_unwritable
 from harness.model.run import Run
 from harness.model.scenario import DEVICE, PEAK, PERCENTILES, PRINTED, STEP
+from harness.project import Project
 from harness.session import read
 from harness.session.versions import find_files_with_hash
 from harness.store import codec

@@ -7,9 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from harness.catalog.environments import load_environments
-from harness.catalog.project import Project
-from harness.catalog.scenarios import find_scenarios
+from harness.environments.catalog import load_environments
 from harness.files import parse_json, read_text
 from harness.model.defaults import CLAIM_MEASURE, CLAIM_WARMUP
 from harness.model.environment import Device
@@ -21,6 +19,8 @@ from harness.model.texts import joined
 from harness.plan import claims
 from harness.plan.claims import UPSTREAM
 from harness.plan.selection import make_unknown_error
+from harness.project import Project
+from harness.scenarios.catalog import find_scenarios
 from harness.session.forecast import START
 
 #: The number of rounds that most claims need, because most claimed effects are large.

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from harness.analysis.claims import ClaimResult
 from harness.analysis.results import Results
-from harness.catalog.adhoc import add_requested
-from harness.catalog.environments import load_environments
-from harness.catalog.project import Project
+from harness.environments.adhoc import add_requested
+from harness.environments.catalog import load_environments
 from harness.model.defaults import CLAIM_MEASURE, CLAIM_WARMUP, ISSUE_BUDGET, MOST_ISSUES_BUDGET
 from harness.model.errors import CannotRunHereError, NothingSelectedError, UsageError
+from harness.project import Project
 from harness.session.reporting import Gate
 from harness.session.request import Request
 from harness.upstream import bundle

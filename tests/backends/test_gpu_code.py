@@ -4,9 +4,9 @@ import json
 
 from bench import gpu_code
 from harness.backends.gpu_code import LibraryCode, describe_libraries
-from harness.catalog.environments import load_environments
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
 from harness.model.gpu import GpuCode
+from harness.project import Project
 from tests.conftest import ROOT
 
 TENSORFLOW = "/packages/tensorflow/libtensorflow_cc.so.2"

@@ -14,8 +14,8 @@ from harness.bisect.candidates import (
     list_package_versions,
     list_releases,
 )
-from harness.catalog import index
-from harness.catalog.index import IndexedVersion
+from harness.environments import index
+from harness.environments.index import IndexedVersion
 from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError
 from tests.refusal import read_refusal

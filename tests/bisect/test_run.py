@@ -7,9 +7,9 @@ from harness.bisect import run
 from harness.bisect.claims import complete
 from harness.bisect.folder import create_folder, read_request
 from harness.bisect.request import BisectRequest
-from harness.catalog.environments import load_environments
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
 from harness.model.errors import CannotRunHereError
+from harness.project import Project
 from harness.session import Listener
 from harness.store.signature import sign
 from tests.bisect.machine import SearchedMachine

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.catalog.environments import load_environments
-from harness.catalog.project import Project
 from harness.cli import COMMANDS, app
 from harness.cli.completion import VARIABLE, Shell
 from harness.cli.completion_server import complete_line
+from harness.environments.catalog import load_environments
 from harness.model.settings import SETTINGS, values
+from harness.project import Project
 from harness.store.folder import RunFolder
 from tests.cli.conftest import Harness
 from tests.lacking import ALL, lacking

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import list_inputs, lock_file, resolve
-from harness.catalog.project import Project
 from harness.cli.images import format_table
+from harness.environments.catalog import load_environments
+from harness.environments.locks import list_inputs, lock_file, resolve
 from harness.model.backend import ImageState, KeptImage
 from harness.model.environment import Device, Environment, Requirement
+from harness.project import Project
 from harness.session.images import list_rows
 from tests.cli.conftest import NOWHERE
 from tests.lacking import python

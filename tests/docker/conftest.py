@@ -15,14 +15,14 @@ import pytest
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.engine import connect
 from harness.backends.docker.gpus import list_device_names
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project as Folder
-from harness.catalog.scenarios import read_kit_files
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import SHORT, Job, Limits
 from harness.model.scenario import Cell
+from harness.project import Project as Folder
+from harness.scenarios.catalog import read_kit_files
 from tests.docker.nvidia_engine import running, small
 from tests.lacking import lacking
 

@@ -16,10 +16,10 @@ from docker.errors import ImageNotFound
 
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.recipe import BASE, FROM, LOCK, PYTHON, RECIPE, make_tag
-from harness.catalog.locks import load_lock, lock_file
-from harness.catalog.project import Project
+from harness.environments.locks import load_lock, lock_file
 from harness.model.backend import ImageState, Stage
 from harness.model.environment import Device, Environment, Lock
+from harness.project import Project
 from tests.docker.registry import serving
 from tests.lacking import lacking
 
@@ -153,9 +153,9 @@ SIGNALLED = """
 import os, signal, sys
 from pathlib import Path
 from harness.backends.docker.backend import DockerBackend
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock
+from harness.project import Project
 from harness.model.environment import Device
 
 def send(step):

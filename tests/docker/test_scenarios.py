@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.catalog.header import parse
 from harness.model.scenario import has_values
+from harness.scenarios.header import parse
 from tests.commands import run_harness
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.catalog import scripts
-from harness.catalog.project import Project
-from harness.catalog.scenarios import load_scenario, read_kit_files
 from harness.model.environment import Device
 from harness.model.launch import SHORT, Job, Limits, Status
 from harness.model.scenario import Cell
+from harness.project import Project
+from harness.scenarios import scripts
+from harness.scenarios.catalog import load_scenario, read_kit_files
 
 pytestmark = pytest.mark.docker
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from harness.backends.docker.backend import DockerBackend
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock
 from harness.machine import git
 from harness.model.backend import WheelRecipe
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
+from harness.project import Project
 from harness.session.sources import WheelMaker
 from tests.sources import SourceRepository
 

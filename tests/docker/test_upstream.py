@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.catalog.environments import load_environments
-from harness.catalog.header import parse
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock
 from harness.model.environment import Device
 from harness.model.launch import Sampling, Status
 from harness.model.scenario import Cell
 from harness.plan.availability import split
+from harness.project import Project
+from harness.scenarios.header import parse
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
 

@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from harness.catalog.project import Project
-from harness.catalog.scenarios import find_scenarios
 from harness.fleet import parcel
 from harness.model.errors import CannotRunHereError
+from harness.project import Project
+from harness.scenarios.catalog import find_scenarios
 from harness.session.request import Request
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from harness.catalog import adhoc, environments, index, requirement_files
+from harness.environments import adhoc, index, requirement_files
+from harness.environments import catalog as environments
 from harness.files import parse_json
 from harness.history import nightly_file, overdue, summary
 from harness.history.alerts import read_issues

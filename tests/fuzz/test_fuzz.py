@@ -19,9 +19,7 @@ import pytest
 from harness import session
 from harness.analysis.results import Results
 from harness.backends.events import Events
-from harness.catalog.environments import load_environments, parse
-from harness.catalog.project import Project
-from harness.catalog.scenarios import load_scenario, load_suites
+from harness.environments.catalog import load_environments, parse
 from harness.files import get_cache_dir, get_data_dir
 from harness.fleet.check import Interference, SlotCheck, load_stored
 from harness.history.summary import summarize
@@ -29,7 +27,9 @@ from harness.machine.identity import load_machine
 from harness.model.errors import HarnessError
 from harness.model.history import Decision
 from harness.model.run import Machine
+from harness.project import Project
 from harness.report import sections
+from harness.scenarios.catalog import load_scenario, load_suites
 from harness.store.codec import dump
 from tests import factories
 from tests.backends.test_events import WELL_FORMED

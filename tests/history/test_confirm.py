@@ -8,9 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from harness.analysis.results import Results
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock
 from harness.files import hash_files
 from harness.history.confirm import (
     ConfirmationRun,
@@ -26,6 +25,7 @@ from harness.model.environment import Device, Environment
 from harness.model.history import Key, MeasuredSeries, SeriesSoftware, Summary
 from harness.model.launch import Clock, Interleave, Protocol
 from harness.model.scenario import Cell
+from harness.project import Project
 from harness.session.request import Request
 from tests.conftest import ROOT
 from tests.factories import cells, rounds, run
@@ -124,7 +124,7 @@ def test_both_sides_are_measured_as_the_nights_were(sides):
 def test_an_environment_that_was_typed_moves_as_it_was_typed(monkeypatch):
     saved = Environment("", "2.1.0", "3.7", "2020-01-01T00:00:00Z", asked="tf2.1+six==1.14.0", base="tf2.1")
     lock = SimpleNamespace(lock=SimpleNamespace(pins={"six": "1.14.0", "numpy": "1.18.0"}))
-    monkeypatch.setattr("harness.catalog.adhoc.load_saved", lambda name: replace(saved, name=name))
+    monkeypatch.setattr("harness.environments.adhoc.load_saved", lambda name: replace(saved, name=name))
     monkeypatch.setattr("harness.history.confirm.load_lock", lambda *_: lock)
     name = "tf2.1-six-1.14.0"
     both = [summary({"six": "1.14.0", "numpy": numpy}, environment=name) for numpy in ("1.17.5", "1.18.0")]

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.catalog.environments import load_environments
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.run import Unavailable
@@ -18,6 +17,7 @@ from harness.plan.availability import (
     list_gpu_rows,
     list_names_on,
 )
+from harness.project import Project
 from tests.cards import A100, H100, K80, T4, V100
 from tests.conftest import ROOT
 

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
-from harness.catalog.scenarios import find_scenarios, load_suites
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock
 from harness.model.backend import Supply
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.gpu import Gpu, GpuHost
@@ -23,6 +21,8 @@ from harness.plan.fallbacks import find_fallbacks, replace_cells, replace_enviro
 from harness.plan.gpus import CAPABILITIES, fit
 from harness.plan.selection import Catalog, Selection, resolve, select
 from harness.plan.settings import add_setting_axes
+from harness.project import Project
+from harness.scenarios.catalog import find_scenarios, load_suites
 from tests.cards import A100, H100, RTX3090, RTX4090, RTX5090, T4, V100
 from tests.conftest import ROOT
 

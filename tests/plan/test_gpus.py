@@ -5,8 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.catalog.environments import load_environments
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
 from harness.model.environment import Device, Environment
 from harness.model.gpu import Gpu, GpuCode, GpuHost
 from harness.model.run import Group
@@ -21,6 +20,7 @@ from harness.plan.gpus import (
     judge,
     minimum_driver,
 )
+from harness.project import Project
 from tests.conftest import ROOT
 from tests.runs import plan
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.catalog.project import Project
-from harness.catalog.scenarios import read_suites
 from harness.model.environment import Device
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.scenario import Suite, SuitePart
 from harness.plan.selection import Catalog, Selection, check_suites, parse_axes, remove_broken, resolve, select
+from harness.project import Project
+from harness.scenarios.catalog import read_suites
 from tests.factories import scenario
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from harness.catalog.environments import load_environments
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
 from harness.model.environment import Device
 from harness.model.errors import UsageError
 from harness.model.scenario import Cell, Scenario, Suite, SuitePart
 from harness.plan.selection import Catalog, Selection, select
 from harness.plan.settings import add_setting_axes, explain_refusal
+from harness.project import Project
 from tests.cards import A100, T4
 from tests.conftest import ROOT
 

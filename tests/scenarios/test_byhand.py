@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kit.byhand import choices, parser, show
 from kit.worker import load
 
-from harness.catalog.toml import format_number_text
+from harness.toml import format_number_text
 
 SCENARIO = """
 # /// script

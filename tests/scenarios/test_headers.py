@@ -8,9 +8,9 @@ import sys
 
 from kit.byhand import parser
 
-from harness.catalog.environments import load_environments
-from harness.catalog.header import parse
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
+from harness.project import Project
+from harness.scenarios.header import parse
 from tests.scenarios.conftest import SCENARIOS
 
 UPSTREAM = SCENARIOS / "upstream"

@@ -7,7 +7,7 @@ import numpy_behaviour
 import pytest
 from kit import NumpyModel
 
-from harness.catalog.header import parse
+from harness.scenarios.header import parse
 
 TF = SimpleNamespace(experimental=SimpleNamespace(numpy=np))
 

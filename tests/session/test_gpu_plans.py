@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from harness.backends import registry
-from harness.catalog.environments import load_environments
-from harness.catalog.project import Project
+from harness.environments.catalog import load_environments
 from harness.machine.gpu import selection as gpus
 from harness.model.backend import Supply
 from harness.model.environment import Device
@@ -20,6 +19,7 @@ from harness.model.gpu import Gpu, GpuHost, Instance
 from harness.model.run import describe_fallbacks
 from harness.plan.availability import assess_on_gpus
 from harness.plan.gpus import find_first_starts, fit
+from harness.project import Project
 from harness.runner.executor import RunExecutor
 from harness.session import planning, running
 from harness.session.forecast import START, DurationEstimate, estimate_duration

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from harness.backends import registry
-from harness.catalog.project import Project
 from harness.cli.dryrun import show_plan
 from harness.model.backend import GpuWay
 from harness.model.environment import Device
@@ -16,6 +15,7 @@ from harness.model.errors import CannotRunHereError, Exit, HarnessError, Unavail
 from harness.model.gpu import Gpu, GpuHost
 from harness.model.launch import SHORT, Clock, Interleave, Protocol
 from harness.model.run import Shard
+from harness.project import Project
 from harness.session.jobs import JobMaker
 from harness.session.planning import Planned, drop_environments
 from harness.session.planning import plan as make_plan

@@ -16,11 +16,10 @@ from harness.analysis.run_differences import Aspect
 from harness.backends import registry
 from harness.backends.local.backend import LocalBackend
 from harness.backends.verification import Verification
-from harness.catalog import adhoc
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import lock_file
-from harness.catalog.project import Project
 from harness.cli.running import choose_exit_code
+from harness.environments import adhoc
+from harness.environments.catalog import load_environments
+from harness.environments.locks import lock_file
 from harness.history.summary import summarize
 from harness.machine import interpreters
 from harness.machine.gpu import selection as gpus
@@ -32,6 +31,7 @@ from harness.model.errors import CannotRunHereError, Exit, UnavailableError, Usa
 from harness.model.gpu import Gpu, GpuHost, Settings
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Job, Launch, Outcome, Role, Sample, Status
 from harness.model.run import Shard, Stop, StopReason
+from harness.project import Project
 from harness.report.comparisons import list_lines
 from harness.runner.executor import RunExecutor
 from harness.runner.rounds import RoundLog

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.catalog.project import Project
-from harness.catalog.sources import SourceSpec
+from harness.environments.sources import SourceSpec
 from harness.files import get_cache_dir
+from harness.project import Project
 from harness.session import trust
 from harness.session.trust import Kind
 from tests.sources import SourceRepository

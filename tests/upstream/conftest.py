@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.catalog.conftest import interpreters, package_index
 from tests.cli.conftest import CLAIMS, Harness, _environments, harness, write_scenario
+from tests.environments.conftest import interpreters, package_index
 
 __all__ = ["_environments", "claiming", "harness", "interpreters", "package_index", "write_scenario"]
 

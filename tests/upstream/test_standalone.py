@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from harness.catalog.project import Project
-from harness.catalog.scenarios import find_scenario_files
-from harness.catalog.scripts import format_literal
+from harness.project import Project
+from harness.scenarios.catalog import find_scenario_files
+from harness.scenarios.scripts import format_literal
 from harness.upstream.standalone import make_standalone
 from tests.conftest import ROOT
 from tests.factories import scenario

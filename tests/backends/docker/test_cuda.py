@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.backends.docker.cuda import CudaReport, is_enough, judge, list_cudnn_parts, list_libraries
-from harness.catalog.environments import load_environments
+from harness.environments.catalog import load_environments
 from harness.model.environment import Environment
 
 ENVIRONMENT = Environment(

@@ -1,0 +1,1 @@
+"""Environments of docker-bake.hcl with their locks, environments named by `-e`, and packages from source."""

@@ -1,0 +1,418 @@
+"""Ad-hoc environments from requirements (`-e tensorflow==2.7.1`), saved in the user's cache with their locks.
+
+Python and CUDA come from the catalog's environment of the same minor release. Other packages are resolved as of the
+end of the day after the upload of the newest requested version, because related packages can be uploaded some hours
+later. For example, the estimator for TensorFlow 2.4.0 was uploaded 6 hours after TensorFlow, and after midnight.
+
+`-e tf2.0+numpy==1.21.6` replaces only the requested packages in the base `tf2.0`. Its date is the date of the base or
+of the requested packages, whichever is later.
+
+`-e tf2.15@py3.9` is the base `tf2.15` with another version of Python. Its packages are resolved as of the base's date.
+"""
+
+import contextlib
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+from packaging.pylock import Package
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from harness.environments import index
+from harness.environments.lines import PYTHONS, ReleaseLine, parse_line
+from harness.environments.requirement_specs import (
+    LockOverride,
+    RequirementSpec,
+    has_override,
+    has_requirements,
+    parse,
+    parse_exact,
+    parse_override,
+    split_python,
+)
+from harness.environments.sources import parse_source
+from harness.files import get_cache_dir, parse_json, read_text, write_atomically
+from harness.model.environment import KERAS, TENSORFLOW, Environment
+from harness.model.errors import CannotRunHereError, HarnessError, UsageError
+from harness.model.texts import find_nearest, list_valid_names
+
+
+def add_requested(
+    known: Mapping[str, Environment], typed: Sequence[str], impossible: dict[str, HarnessError] | None = None
+) -> tuple[dict[str, Environment], list[str]]:
+    """Return the catalog, extended by the environments that `typed` describes, and `typed` as names and globs.
+
+    An existing environment is also found by its name, without using the index. If an environment is requested by its
+    name and also as a release line, it doesn't belong to the line. If `impossible` is given, it receives the errors of
+    release lines without an installable wheel, by environment name.
+
+    Raises UsageError for requirements without a valid environment, and CannotRunHereError if the index is needed and
+    doesn't answer.
+    """
+    environments, names = dict(known), []
+    for text in typed:
+        environment = None
+        if text not in known:
+            if parse_source(text):
+                raise UsageError(
+                    f"{text!r}: only matrix, run, profile, bisect and images build a package from a source.",
+                    f"First build the package, and then pass the name that this command prints: harness images build "
+                    f"{shlex.quote(text)}",
+                )
+            if line := parse_line(text):
+                environment = _create_for_line(line, known, impossible)
+            else:
+                environment = make(text, known) if has_requirements(text) or split_python(text)[1] else load_saved(text)
+        if environment is not None:
+            environments[environment.name] = environment
+        names.append(environment.name if environment else text)
+    for text, name in zip(typed, names, strict=True):
+        if name in environments and not parse_line(text):
+            environments[name] = replace(environments[name], line="")
+    return environments, names
+
+
+def _create_for_line(
+    line: ReleaseLine, environments: Mapping[str, Environment], impossible: dict[str, HarnessError] | None
+) -> Environment:
+    """Return the environment of a release line.
+
+    If it can't be created, add the error to `impossible`, and return a placeholder.
+    """
+    text, yanked = line.resolve(environments)
+    environment = environments.get(text)
+    try:
+        if yanked:
+            raise UsageError(f"{yanked}.", f"Choose another day: -e {line.name}@YYYY-MM-DD")
+        environment = environment or make(text, environments)
+    except UsageError as error:
+        if impossible is None:
+            raise
+        environment = _make_placeholder(text, environments, error)
+        impossible[environment.name] = error
+    return replace(environment, line=line.name)
+
+
+def _make_placeholder(text: str, environments: Mapping[str, Environment], error: UsageError) -> Environment:
+    """Return a placeholder for an environment that can't be created: its base, with the environment's name.
+
+    Raises `error` if there is no base, and UsageError for an invalid text.
+    """
+    override = parse_override(text) if has_override(text) else None
+    spec = parse(override.base if override else text) if override is None or has_requirements(override.base) else None
+    base = (
+        find_nearest_release(spec.version, list(environments.values()))
+        if spec
+        else environments.get(override.base if override else "")
+    )
+    if base is None:
+        raise error
+    version = spec.version if spec else base.tensorflow
+    name = override.name if override else str(spec and spec.name)
+    return replace(base, name=name, tensorflow=version, asked=text, base=base.name if override else "", line="")
+
+
+def make(text: str, known: Mapping[str, Environment]) -> Environment:
+    """Return the environment that a text describes by requirements or by another version of Python.
+
+    A new environment is created and saved.
+    """
+    if split_python(text)[1]:
+        return _change_python(text, known)
+    if has_override(text):
+        override, base = _resolve_base(parse_override(text), known)
+        saved = load_saved(override.name)
+        if saved is not None and saved.asked == str(override) and _is_of_base(saved, override, base):
+            return saved
+        return keep(_replace_packages(override, base))
+    spec = parse(text)
+    if (saved := _load_saved_for(spec)) is not None:
+        return saved
+    return keep(_create_environment(spec, list(known.values())))
+
+
+def _change_python(text: str, environments: Mapping[str, Environment]) -> Environment:
+    """Return an environment with another version of Python, and with the packages of the same date.
+
+    Raises UsageError if there is no such environment, or if its TensorFlow has no wheel for this Python.
+    """
+    requested, python = split_python(text)
+    base = environments.get(requested)
+    if base is None:
+        base = make(requested, environments) if has_requirements(requested) else load_saved(requested)
+    if base is None:
+        raise _make_unknown_base_error(requested, text, environments)
+    if base.gpu_image or base.base:
+        reason = "comes from an image" if base.gpu_image else "has replaced packages"
+        raise UsageError(f"{text}: the Python of {base.name} can't be changed, because it {reason}.")
+    name = f"{base.name}-py{python}"
+    if base.python == python:
+        return base
+    if name in environments:
+        return environments[name]
+    environment = replace(base, name=name, python=python, asked=f"{base.asked or base.name}@py{python}")
+    saved = load_saved(name)
+    if saved == environment:
+        return saved
+    requirements, _ = split_python(base.asked)
+    package = parse(requirements).package if has_requirements(requirements) else TENSORFLOW[0]
+    _find_package(f"{package}=={base.tensorflow}", environment)
+    return keep(environment)
+
+
+def _make_unknown_base_error(name: str, text: str, environments: Mapping[str, Environment]) -> UsageError:
+    nearest = find_nearest(name, environments)
+    hint = f" Did you mean {nearest}?" if nearest else ""
+    return UsageError(
+        f"Unknown environment {name!r} in {text}.{hint}",
+        list_valid_names(name, list(environments), "harness images list"),
+    )
+
+
+def keep(environment: Environment) -> Environment:
+    """Save an environment, so that it can be found by its name later."""
+    # if the file can't be written, the next command queries the index again
+    with contextlib.suppress(OSError):
+        write_atomically(get_file(environment.name), json.dumps(asdict(environment), indent=2))
+    return environment
+
+
+def find_base(environment: Environment, known: Mapping[str, Environment]) -> Environment:
+    """Return the base in which packages are replaced to get this environment. Raises the errors of `make`."""
+    if environment.wheel and (spec := parse_source(environment.asked)):
+        environments, (name,) = add_requested(known, [spec.base])
+        if name in environments:
+            return environments[name]
+    return _resolve_base(parse_override(environment.asked), known)[1]
+
+
+def _resolve_base(override: LockOverride, environments: Mapping[str, Environment]) -> tuple[LockOverride, Environment]:
+    """Return the override with its original base, and the base. Overrides of an overridden environment are merged."""
+    is_adhoc = has_requirements(override.base) or split_python(override.base)[1]
+    base = environments.get(override.base)
+    if base is None:
+        base = make(override.base, environments) if is_adhoc else load_saved(override.base)
+    if base is None:
+        raise _make_unknown_base_error(override.base, str(override), environments)
+    if base.gpu_image:
+        raise UsageError(f"Packages of {base.name} can't be replaced: they come from an image, not from a lock file.")
+    if base.base:
+        return _resolve_base(parse_override("+".join([base.asked, *override.packages])), environments)
+    return replace(override, base=base.asked or base.name), base
+
+
+def _is_of_base(environment: Environment, override: LockOverride, base: Environment) -> bool:
+    """Return whether a saved environment was created from this base, and not from another base with the same name."""
+    is_same_release = environment.tensorflow == base.tensorflow or any(name in TENSORFLOW for name in override.by_name)
+    return is_same_release and (environment.python, environment.cuda) == (base.python, base.cuda)
+
+
+def load_saved(name: str) -> Environment | None:
+    """Return the saved environment of this name, or None."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
+        return None
+    try:
+        environment = Environment(**parse_json(read_text(get_file(name))))
+    except (OSError, ValueError, TypeError):
+        return None
+    return environment if all(isinstance(value, str) for value in asdict(environment).values()) else None
+
+
+def _load_saved_for(spec: RequirementSpec) -> Environment | None:
+    environment = load_saved(spec.name)
+    return environment if environment is not None and environment.asked == str(spec) else None
+
+
+def get_folder() -> Path:
+    """Return the folder of ad-hoc environments and their locks."""
+    return get_cache_dir() / "locks"
+
+
+def get_file(name: str) -> Path:
+    """Return the path of the saved environment of this name."""
+    return get_folder() / f"{name}.json"
+
+
+def _create_environment(spec: RequirementSpec, environments: Sequence[Environment]) -> Environment:
+    neighbor = find_nearest_release(spec.version, environments)
+    package, python = _find_tensorflow(spec, neighbor.python, environments)
+    as_of = _find_lock_time(
+        [package, *(_find_pinned_package(name, version, python) for name, version in spec.pins.items())]
+    )
+    environment = Environment(
+        name=spec.name,
+        tensorflow=spec.version,
+        python=python,
+        as_of=as_of.isoformat().replace("+00:00", "Z"),
+        keras=spec.pins.get("keras", ""),
+        released=_find_upload_day(package).date().isoformat(),
+        asked=str(spec),
+    )
+    if spec.package.endswith("-cpu") or _parse_release(spec.version) < _parse_release(neighbor.tensorflow):
+        return environment
+    # packages from NVIDIA are at least as recent as in the nearest release
+    instant = neighbor.cuda_as_of or neighbor.as_of
+    return replace(
+        environment,
+        cuda=neighbor.cuda,
+        cudnn=neighbor.cudnn,
+        gpu_code=neighbor.gpu_code,
+        gpu_code_of=neighbor.tensorflow if _parse_release(spec.version) > _parse_release(neighbor.tensorflow) else "",
+        ptx_alone=neighbor.ptx_alone,
+        # the GPU code of a requested cuDNN isn't known
+        cudnn_code="" if any(name.startswith("nvidia-cudnn-") for name in spec.pins) else neighbor.cudnn_code,
+        cuda_image=neighbor.cuda_image,
+        cuda_as_of=instant if datetime.fromisoformat(instant) > as_of and not neighbor.cuda_image else "",
+    )
+
+
+def _replace_packages(override: LockOverride, base: Environment) -> Environment:
+    """Return the base with replaced packages, as of the date of the base or of the packages, whichever is later.
+
+    Raises UsageError if a package is missing.
+    """
+    packages = {name: _find_package(text, base) for name, text in override.by_name.items()}
+    pins = override.pins
+    releases = [name for name in packages if name in TENSORFLOW]
+    if any(name not in pins for name in releases):
+        raise UsageError(f"{override}: pass an exact version of TensorFlow.", "For example: tensorflow==2.7.1")
+    instants = [_find_lock_time([packages[name] for name in pins])] if pins else []
+    as_of = max([datetime.fromisoformat(base.as_of), *instants])
+    cuda = base.cuda_as_of
+    environment = replace(
+        base,
+        name=override.name,
+        as_of=as_of.isoformat().replace("+00:00", "Z"),
+        keras=next((pins.get(name, "") for name in KERAS if name in packages), base.keras),
+        cudnn_code="" if any(name.startswith("nvidia-cudnn-") for name in packages) else base.cudnn_code,
+        cuda_as_of=cuda if cuda and datetime.fromisoformat(cuda) > as_of else "",
+        asked=str(override),
+        base=base.name,
+    )
+    if not releases:
+        return environment
+    tensorflow = packages[releases[0]]
+    released = _find_upload_day(tensorflow).date().isoformat()
+    return replace(environment, tensorflow=str(tensorflow.version), released=released)
+
+
+def _find_package(text: str, base: Environment) -> Package:
+    """Return the package of a requirement for the base's Python: a wheel, or the source if there are no wheels."""
+    requirement = Requirement(text)
+    version = parse_exact(requirement)
+    package = index.find(text, base.python)
+    if package is None:
+        if version:
+            raise _make_unknown_version_error(requirement.name, version, [base.python])
+        raise UsageError(f"{text} isn't available for Python {base.python} (the Python of {base.name}) on x86-64.")
+    if version and (reason := index.find_yank_reason(text, base.python)) is not None:
+        raise _make_unknown_version_error(
+            requirement.name, version, [base.python], f"was yanked from the package index ({reason})"
+        )
+    if not package.wheels:
+        pythons = [python for python in PYTHONS if python != base.python]
+        usable = [
+            python
+            for python, other in zip(pythons, _find_for_pythons(text, pythons), strict=True)
+            if other and other.wheels
+        ]
+        if usable:
+            no_wheel = (
+                f"has wheels for Python {', '.join(usable)}, but not for {base.python} (the Python of {base.name})"
+            )
+            raise _make_unknown_version_error(requirement.name, str(package.version), [base.python], no_wheel)
+    return package
+
+
+def _find_lock_time(packages: Sequence[Package]) -> datetime:
+    """Return the end of the day after the most recent upload of the packages (UTC), or now if that is earlier."""
+    return min(max(map(_find_upload_day, packages)) + timedelta(days=2), datetime.now(UTC).replace(microsecond=0))
+
+
+def _find_upload_day(package: Package) -> datetime:
+    """Return the start of the day (UTC) on which a package was uploaded."""
+    upload_time = index.find_upload_time(package)
+    if upload_time is None:
+        raise CannotRunHereError(
+            f"The package index doesn't report the upload time of {package.name} {package.version}, so packages of "
+            "the same date can't be selected.",
+            "Use an index with upload times (PEP 700), or add a line to docker-bake.hcl.",
+        )
+    return upload_time.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _parse_release(version: str) -> tuple[int, ...]:
+    return Version(version).release[:2]
+
+
+def find_nearest_release(version: str, known: Sequence[Environment]) -> Environment:
+    """Return the catalog's environment of the same minor release, or of the nearest earlier one, or the oldest."""
+
+    def get_minor(environment: Environment) -> tuple[int, ...]:
+        return _parse_release(environment.tensorflow)
+
+    releases = [environment for environment in known if not environment.asked and not environment.gpu_image]
+    if not releases:
+        raise UsageError("The catalog is empty, so the versions of Python and CUDA are unknown.")
+    earlier = [environment for environment in releases if get_minor(environment) <= _parse_release(version)]
+    return max(earlier, key=get_minor) if earlier else min(releases, key=get_minor)
+
+
+def _find_tensorflow(spec: RequirementSpec, python: str, environments: Sequence[Environment]) -> tuple[Package, str]:
+    """Return the TensorFlow package and its Python: `python`, or the nearest version with a wheel."""
+    requirement = f"{spec.package}=={spec.version}"
+    if (package := index.find(requirement, python)) is not None and package.wheels:
+        return package, python
+    catalog = {environment.python for environment in environments}
+    pythons = sorted(
+        {*PYTHONS, *catalog} - {python},
+        key=lambda version: (abs(_parse_minor(version) - _parse_minor(python)), _parse_minor(version)),
+    )
+    for other, candidate in zip(pythons, _find_for_pythons(requirement, pythons), strict=True):
+        if candidate is not None and candidate.wheels:
+            return candidate, other
+    raise _make_unknown_version_error(spec.package, spec.version, sorted(catalog, key=_parse_minor))
+
+
+def _find_pinned_package(name: str, version: str, python: str) -> Package:
+    package = index.find(f"{name}=={version}", python)
+    if package is None:
+        raise _make_unknown_version_error(name, version, [python])
+    return package
+
+
+def _make_unknown_version_error(name: str, version: str, pythons: Sequence[str], reason: str = "") -> UsageError:
+    """Return the error for a version that doesn't exist or can't be used, with the nearest usable versions."""
+
+    def list_nearest(bound: str, *, lowest: bool = False) -> list[Version]:
+        packages = _find_for_pythons(f"{name}{bound}{version}", pythons, lowest=lowest)
+        return sorted(package.version for package in packages if package and package.wheels and package.version)
+
+    nearest = [*list_nearest("<")[-1:], *list_nearest(">", lowest=True)[:1]]
+    advice = f"Nearest versions: {' and '.join(f'{name}=={candidate}' for candidate in nearest)}." if nearest else ""
+    if reason:
+        return UsageError(f"{name} {version} {reason}.", advice)
+    hint = (
+        ""
+        if nearest
+        else f" The package index lists no version of {name} for Python {', '.join(pythons)}. Check the name."
+    )
+    return UsageError(f"{name} {version} isn't available for Python {', '.join(pythons)} on x86-64.{hint}", advice)
+
+
+def _find_for_pythons(requirement: str, pythons: Sequence[str], *, lowest: bool = False) -> list[Package | None]:
+    """Return the package for each version of Python. Queries the index in parallel."""
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(partial(index.find, requirement, lowest=lowest), pythons))
+
+
+def _parse_minor(python: str) -> int:
+    """Return the minor part of a Python version."""
+    return int(python.partition(".")[2])

@@ -1,0 +1,400 @@
+"""Environments from sources: a wheel that is built from source files replaces one package of an environment.
+
+    tf2.21+keras@/path/to/checkout            a working copy, with its uncommitted changes
+    tf2.21+keras@git+file:///path@REVISION    a commit of a local repository
+    tf2.21+keras@https://host/owner/name@REV  a commit of a remote repository
+    tf2.21+keras@pr/23288                     a pull request of the package's repository
+    tf2.21+keras@REVISION                     a commit of the repository that --repository names
+    tensorflow@/path/tf.whl                   a wheel
+
+The user's cache stores the wheels by hash. A lock has the hash of the wheel instead of the package's hashes.
+"""
+
+import hashlib
+import re
+import shutil
+import tomllib
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from email.parser import BytesParser
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.tags import compatible_tags, cpython_tags
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+from harness.environments import index
+from harness.environments.lock_overrides import split_blocks
+from harness.environments.requirement_specs import applies
+from harness.files import create_file, get_wheel_path, read
+from harness.machine import git
+from harness.machine.uv import get_last_lines
+from harness.model.environment import KERAS, LINES, TENSORFLOW, Environment, find_unmet, pins
+from harness.model.environment import Requirement as Locked
+from harness.model.errors import CannotRunHereError, UsageError, explain_unwritable
+from harness.model.texts import counted, joined
+
+#: A package and a place. A day after the `@` isn't a place: it selects the version of that day.
+_SOURCE = re.compile(
+    r"(?:(?P<base>.+?)\+)?(?P<package>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)@(?!\d{4}-\d{2}-\d{2}(?:\+|$))(?P<place>\S.*)"
+)
+_PULL_REQUEST = re.compile(r"pr/(\d{1,9})")
+_ADDRESS = re.compile(r"(?:git\+)?(?P<address>(?:https?|ssh|file)://[^/]*/.*?)(?:@(?P<revision>[^@]+))?")
+#: The start of a place that can't be a revision or a day.
+_PLACE = re.compile(r"[/~]|\.\.?(?:/|$)|pr/|(?:git\+)?\w+://|.*\.whl$")
+#: The start of a path.
+_PATH = re.compile(r"[/~]|\.\.?(?:/|$)")
+
+#: The repositories of packages, for pull requests and for revisions without --repository.
+REPOSITORIES = {
+    "keras": "https://github.com/keras-team/keras",
+}
+
+#: The number of bytes that are read from a wheel's metadata.
+_METADATA_BYTES = 4 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """A package from a source. `base` is the value of -e without the package, or empty for a wheel of TensorFlow."""
+
+    base: str
+    package: str
+    place: str
+
+
+def parse_source(text: str) -> SourceSpec | None:
+    """Return the source in a value of -e; None for a name, a glob or requirements."""
+    match = _SOURCE.fullmatch(text.strip())
+    if match is None:
+        return None
+    base, package, place = match["base"] or "", canonicalize_name(match["package"]), match["place"]
+    # a release line with another text after `@` has an invalid day, not a revision
+    may_be_revision = base and package not in LINES
+    return SourceSpec(base, package, place) if may_be_revision or _PLACE.match(place) else None
+
+
+def is_on_this_machine(spec: SourceSpec, repository: str = "") -> bool:
+    """Return whether a place is a wheel or folder of this machine, or a commit in one of its folders.
+
+    `repository` is a folder or an address, for places that are revisions.
+    """
+    place = spec.place
+    if place.endswith(".whl") or _PATH.match(place):
+        return True
+    if not _ADDRESS.fullmatch(place):
+        if not repository:
+            return not _PULL_REQUEST.fullmatch(place) and Path(place).is_dir()
+        place = repository
+    address = _ADDRESS.fullmatch(place)
+    return address is None or address["address"].startswith("file:")
+
+
+def find_folder(spec: SourceSpec, repository: str = "") -> tuple[Path | None, str]:
+    """Return the folder of this machine that has the package, and the revision (empty for the working copy).
+
+    The folder is None for a pull request, and for a repository on another machine.
+    """
+    place = spec.place
+    folder = Path(place).expanduser()
+    if folder.is_dir() and (_PATH.match(place) or not repository):
+        return folder, ""
+    match = _ADDRESS.fullmatch(place)
+    address = match["address"] if match else repository.removeprefix("git+") or REPOSITORIES.get(spec.package, "")
+    address = address.removeprefix("file://")
+    if _PULL_REQUEST.fullmatch(place) or "://" in address or not address:
+        return None, ""
+    return Path(address).expanduser(), (match["revision"] or "HEAD") if match else place
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Files that a wheel is built from. `short` is part of the environment's name, `long` of its requirements."""
+
+    snapshot: git.Snapshot
+
+    @property
+    def short(self) -> str:
+        """Return `3f2a91c`, or `3f2a91c-dirty-1a2b3c4d`."""
+        return self._make_id(7)
+
+    @property
+    def long(self) -> str:
+        """Return the same as `short`, with more digits of the commit."""
+        return self._make_id(12)
+
+    def _make_id(self, digits: int) -> str:
+        snapshot = self.snapshot
+        return snapshot.commit[:digits] + (f"-dirty-{snapshot.difference[:8]}" if snapshot.difference else "")
+
+    @property
+    def description(self) -> str:
+        """Return `commit 3f2a91c of 2026-08-21, with 2 changed files (diff 1a2b3c4d)`."""
+        snapshot = self.snapshot
+        day = datetime.fromtimestamp(snapshot.instant, UTC).date().isoformat()
+        address = f" ({snapshot.address})" if snapshot.address else ""
+        changes = f", with {counted(snapshot.changed, 'changed file')} (diff {snapshot.difference[:8]})"
+        return f"commit {snapshot.commit[:12]} of {day}{address}{changes if snapshot.changed else ''}"
+
+
+@contextmanager
+def open_place(spec: SourceSpec, repository: str = "") -> Iterator[Source]:
+    """Yield the files that a place names. `repository` is a folder or an address, for places that are revisions.
+
+    Raises UsageError if the place doesn't exist, and CannotRunHereError if a repository doesn't answer.
+    """
+    place, pull = spec.place, _PULL_REQUEST.fullmatch(spec.place)
+    folder, repository = Path(place).expanduser(), repository.removeprefix("git+")
+    if pull:
+        yield Source(_read_revision(spec, _find_repository(spec, repository), f"refs/pull/{pull[1]}/head"))
+    elif match := _ADDRESS.fullmatch(place):
+        yield Source(_read_revision(spec, match["address"], match["revision"] or "HEAD"))
+    elif folder.is_dir() and (_PATH.match(place) or not repository):
+        with git.copy_working_tree(folder) as snapshot:
+            yield Source(snapshot)
+    elif _PATH.match(place):
+        reason = "is neither a folder nor a wheel" if folder.exists() else "does not exist"
+        raise UsageError(f"{place} {reason}, so {spec.package} cannot be built from it.", _EXAMPLES)
+    else:
+        yield Source(_read_revision(spec, repository or _find_repository(spec, ""), place))
+
+
+_EXAMPLES = "For example: -e tf2.21+keras@/path/to/checkout, or -e tf2.21+keras@git+file:///path@REVISION"
+
+
+def _find_repository(spec: SourceSpec, repository: str) -> str:
+    """Return the address of the package's repository. If `repository` is a clone, its remote `origin` is used."""
+    address = repository if _ADDRESS.fullmatch(repository) else REPOSITORIES.get(spec.package, "")
+    if repository and not address:
+        address = git.read_origin(_check_folder(repository, spec.place))
+        if not address:
+            raise UsageError(
+                f"{repository} has no remote `origin`, so {spec.place!r} can't be found there.",
+                "Pass the address: --repository https://HOST/OWNER/NAME",
+            )
+    if not address:
+        raise UsageError(
+            f"The repository of {spec.package} is unknown, so {spec.place!r} can't be found.",
+            "Pass a clone or an address: --repository FOLDER",
+        )
+    return address
+
+
+def _read_revision(spec: SourceSpec, repository: str, revision: str) -> git.Snapshot:
+    """Return the files of a revision. `repository` is a folder or an address."""
+    folder = repository.removeprefix("file://")
+    # a clone doesn't have the pull requests of its `origin`, but a server's folder does
+    if "://" in folder or revision.startswith("refs/"):
+        advice = f"Check the network, or use a checkout: -e {spec.base}+{spec.package}@FOLDER"
+        return git.fetch_commit(repository, revision, advice)
+    return git.read_commit(_check_folder(folder, revision), revision)
+
+
+def _check_folder(repository: str, revision: str) -> Path:
+    folder = Path(repository).expanduser()
+    if not folder.is_dir():
+        raise UsageError(f"The folder {repository} doesn't exist, so {revision!r} can't be found there.")
+    return folder
+
+
+def find_wheel(spec: SourceSpec) -> Path | None:
+    """Return the wheel that a place names; None for other places. Raises UsageError if the file doesn't exist."""
+    if not spec.place.endswith(".whl"):
+        return None
+    path = Path(spec.place.removeprefix("file://")).expanduser()
+    if not path.is_file():
+        raise UsageError(
+            f"The file {spec.place} doesn't exist.", "Pass a wheel, a checkout or a commit of the package."
+        )
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """A wheel in the user's cache. `name` is `SHA256/FILE.whl`."""
+
+    name: str
+    version: str
+
+    @property
+    def path(self) -> Path:
+        """Return the path of the wheel."""
+        return get_wheel_path(self.name)
+
+
+def keep_wheel(path: Path, package: str, python: str) -> Wheel:
+    """Copy a wheel into the user's cache. Raises UsageError if it has another package, or is for another Python."""
+    try:
+        name, version, _, tags = parse_wheel_filename(path.name)
+    except InvalidWheelFilename as error:
+        raise UsageError(f"{path.name} is not the name of a wheel: {error}.") from None
+    if name != package:
+        raise UsageError(
+            f"{path.name} is a wheel of {name}, not of {package}.", f"Write +{name}@ before the path of the wheel."
+        )
+    python_version = tuple(int(part) for part in python.split("."))
+    platforms = [f"manylinux_2_{minor}_x86_64" for minor in range(5, 37)]
+    platforms += ["manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"]
+    supported = {
+        *cpython_tags(python_version, platforms=platforms),
+        *compatible_tags(python_version, platforms=platforms),
+    }
+    if not tags & supported:
+        raise UsageError(f"{path.name} can't be installed: the environment has Python {python} on 64-bit x86 Linux.")
+    with path.open("rb") as file:
+        wheel = Wheel(f"{hashlib.file_digest(file, 'sha256').hexdigest()}/{path.name}", str(version))
+        if not wheel.path.is_file():
+            file.seek(0)
+            with (
+                explain_unwritable(f"The wheel {wheel.path}"),
+                create_file(wheel.path) as part,
+                part.open("wb") as copy,
+            ):
+                shutil.copyfileobj(file, copy)
+    return wheel
+
+
+def make_environment(base: Environment, package: str, wheel: Wheel, ids: tuple[str, str], words: str) -> Environment:
+    """Return the environment in which a wheel replaces a package of the base.
+
+    `ids` are the source's short ID, for the name, and its long ID, for the requirements. `words` describe the source.
+    """
+    short, long = ids
+    if base.gpu_image:
+        raise UsageError(f"Packages of {base.name} can't be replaced: they come from an image, not from a lock file.")
+    is_tensorflow = package in TENSORFLOW
+    return replace(
+        base,
+        name=f"{base.name}-{package}-{short}",
+        tensorflow=wheel.version if is_tensorflow else base.tensorflow,
+        released="" if is_tensorflow else base.released,
+        keras=wheel.version if package in KERAS else base.keras,
+        asked=f"{base.asked or base.name}+{package}@{long}",
+        base=base.name,
+        line="",
+        source=f"{package} {wheel.version} from {words}",
+        wheel=wheel.name,
+    )
+
+
+def make_lock_lines(environment: Environment, base: Locked) -> str:
+    """Return the lines of the base's lock, with the wheel instead of the package that it replaces.
+
+    Raises UsageError if the wheel needs a package that the base doesn't have.
+    """
+    path = get_wheel_path(environment.wheel)
+    digest, _, file = environment.wheel.partition("/")
+    name, version, *_ = parse_wheel_filename(file)
+    replaced = environment.replaced
+    lines_by_package = {
+        package: lines
+        for package, lines in split_blocks(base.lock.path.read_text("utf-8")).items()
+        if package not in replaced
+    }
+    lines_by_package[name] = f"{name}=={version} \\\n    --hash=sha256:{digest}\n"
+    lines = "".join(lines_by_package[package] for package in sorted(lines_by_package))
+    missing = find_unmet(_read_requirements(path, environment), pins(lines))
+    if missing:
+        names = [canonicalize_name(Requirement(text).name) for text in missing]
+        installed = [
+            f"{package} {base.lock.pins[package]}" if package in base.lock.pins else f"no {package}"
+            for package in names
+        ]
+        raise UsageError(
+            f"{environment.source} needs {joined(missing)}, but {base.environment.name} has {joined(installed)}.",
+            f"Change the base too: -e {base.environment.name}+{names[0]}==VERSION+{name}@PLACE",
+        )
+    return lines
+
+
+def _read_requirements(path: Path, environment: Environment) -> list[str]:
+    """Return the requirements of a wheel that apply to the environment's Python."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            name = next(member for member in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", member))
+            with archive.open(name) as file:
+                metadata = BytesParser().parsebytes(file.read(_METADATA_BYTES))
+        requirements = [Requirement(str(text)) for text in metadata.get_all("Requires-Dist") or ()]
+    except OSError:
+        raise CannotRunHereError(
+            f"The wheel of {environment.name} is no longer in the cache: {path}.",
+            "Pass the source of the package again.",
+        ) from None
+    except (zipfile.BadZipFile, StopIteration, InvalidRequirement) as error:
+        raise UsageError(f"{path.name} is not a valid wheel: {error or 'it has no METADATA'}.") from None
+    return [
+        f"{requirement.name}{requirement.specifier}"
+        for requirement in requirements
+        if applies(requirement, environment.python)
+    ]
+
+
+def check_name(folder: Path, package: str) -> None:
+    """Raise UsageError if a folder has no Python package, or a package with another name."""
+    project = _read_pyproject(folder).get("project", {})
+    if not any((folder / name).is_file() for name in ("pyproject.toml", "setup.py")):
+        raise UsageError(
+            f"The source of {package} has neither pyproject.toml nor setup.py, so no wheel can be built from it.",
+            "Pass the folder that contains the package.",
+        )
+    name = project.get("name", "") if isinstance(project, Mapping) else ""
+    if name and canonicalize_name(str(name)) != package:
+        raise UsageError(
+            f"The source contains the package {canonicalize_name(str(name))}, not {package}.",
+            f"Write +{canonicalize_name(str(name))}@ before the path or address of the source.",
+        )
+
+
+def _read_pyproject(folder: Path) -> Mapping[str, object]:
+    try:
+        return tomllib.loads(read(Path("pyproject.toml"), within=folder).decode("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise UsageError(f"The source's pyproject.toml cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"The source's pyproject.toml is not valid TOML: {error}.") from None
+
+
+def build_lock(folder: Path, python: str, instant: datetime) -> str:
+    """Return a lock with the packages that are needed to build the source in a folder, as of `instant`.
+
+    Only wheels are used, because reading the requirements of a source package would run its code on this machine.
+    Raises UsageError for a requirement that isn't a package with versions, and CannotRunHereError if the index doesn't
+    answer.
+    """
+    table = _read_pyproject(folder).get("build-system")
+    build_system = table if isinstance(table, Mapping) else {}
+    value = build_system.get("requires")
+    entries = value if isinstance(value, list) else []
+    requires: dict[str, str] = {}
+    for entry in entries if entries or "build-backend" in build_system else ["setuptools"]:
+        try:
+            requirement = Requirement(str(entry))
+        except InvalidRequirement:
+            requirement = None
+        if requirement is None or requirement.url:
+            raise UsageError(
+                f"The build of the source needs {str(entry)!r}, but a build can only install released packages."
+            )
+        requires[str(requirement)] = canonicalize_name(requirement.name)
+    if "setuptools" in requires.values() and "wheel" not in requires.values():
+        requires["wheel"] = "wheel"  # older setuptools doesn't contain it
+    if not requires:
+        return ""
+    file = folder.parent / "build-requires.txt"
+    file.write_text("\n".join(requires) + "\n", encoding="utf-8")
+    date = instant.isoformat().replace("+00:00", "Z")
+    options = ["--only-binary=:all:", f"--exclude-newer={date}", f"--python-version={python}"]
+    process = index.compile_lock(
+        file, *options, "--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate"
+    )
+    if process.returncode:
+        message = get_last_lines(process.stderr, 12)
+        raise CannotRunHereError(
+            f"The packages that the build needs ({joined(list(requires))}) are not available:\n{message}"
+        )
+    return process.stdout

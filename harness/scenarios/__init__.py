@@ -1,0 +1,1 @@
+"""Scenarios with their headers, suites, plain scripts and notebooks."""

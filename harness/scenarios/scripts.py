@@ -1,0 +1,380 @@
+"""Turns plain scripts and notebooks into scenarios: a generated file has a header, and contains the script.
+
+Before the first launch, the kit finds the code that comments `# harness: step` mark, and the functions of --function.
+"""
+
+import importlib.util
+import json
+import re
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+
+from harness import package_data
+from harness.files import read as read_bytes
+from harness.model.errors import FileError, Problem, UsageError
+from harness.model.scenario import OWN, PEAK, PRINTED, STEP, WHOLE
+from harness.model.texts import joined
+from harness.scenarios import notebooks
+from harness.scenarios.catalog import write_cached
+from harness.scenarios.script_files import TAKEN, map_files
+from harness.toml import make_encoding_error
+
+#: Messages of Python 3's syntax errors in code for Python 2.
+_PYTHON_2 = re.compile(r"Missing parentheses in call to '(?:print|exec)'|multiple exception types must be parenth")
+_PYTHON_2_LINE = re.compile(
+    r"(?:print|exec) [\"'`\w]|print\s*>>|raise \w+\s*,|except [\w.]+\s*,\s*\w+\s*:|"
+    r"[^\"'#]*(?:<>|`\w+`|\b\d+L\b|\b0\d+\b)"
+)
+
+#: Quotation marks of word processors and web pages.
+_QUOTATION_MARKS = re.compile("[\u2018\u2019\u201c\u201d\u00ab\u00bb]")
+
+#: Code that is appended to a script with pytest benchmarks. It runs pytest, and prints each benchmark's median time.
+PYTEST = """
+
+if __name__ == "__main__":
+    import json as _json
+
+    import pytest as _pytest
+
+    _status = _pytest.main([__file__, "-q", "-p", "no:cacheprovider", "--benchmark-json=benchmark.json"])
+    with open("benchmark.json") as _file:
+        for _entry in _json.load(_file)["benchmarks"]:
+            print("{}: median {!r} s".format(_entry["name"], _entry["stats"]["median"]))
+    raise SystemExit(int(_status))
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """A plain script: its file name, its text, and the options of `harness run`.
+
+    - `arguments`: the arguments of the script; `stdin`: its standard input; `files`: files that are copied next to it
+    - `grep`: regular expressions for printed numbers; `compare`: pairs of these whose ratio is compared (`half/single`)
+    - `functions`: functions whose calls are steps
+    - `told`: sentences about parts of a notebook that are omitted
+    - `has_runner`: whether the script's benchmarks are called by their own runner, such as pytest
+    """
+
+    path: Path
+    name: str
+    text: str
+    arguments: Sequence[str] = ()
+    grep: Sequence[str] = ()
+    compare: Sequence[str] = ()
+    functions: Sequence[str] = ()
+    files: Sequence[Path] = ()
+    stdin: Path | None = None
+    told: Sequence[str] = ()
+    has_runner: bool = False
+
+    @property
+    def scenario(self) -> str:
+        """The name of its scenario: for example, `my_script` for `my-script.py`."""
+        stem = re.sub(r"\W+", "_", Path(self.name).stem, flags=re.ASCII).strip("_").lower() or "script"
+        return f"script_{stem}" if stem in TAKEN or not stem[0].isalpha() else stem
+
+    @property
+    def numbers(self) -> dict[str, list[str]]:
+        """The names of the printed numbers that each regular expression finds, one per group. Raises UsageError."""
+        names_by_pattern: dict[str, list[str]] = {}
+        for pattern in self.grep:
+            names_by_pattern[pattern] = find_labels(pattern)
+        names = [name for group_names in names_by_pattern.values() for name in group_names]
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(
+                    f"Two groups in --grep have the name {name!r}.", "Give each group its own name: (?P<name>…)"
+                )
+        return names_by_pattern
+
+    @property
+    def ratios(self) -> dict[str, tuple[str, str]]:
+        """The names of the two numbers in each ratio, by the ratio's name `one/other`. Raises UsageError.
+
+        Without --compare, there is one ratio if there are exactly two numbers and both groups have names.
+        """
+        names = [name for group_names in self.numbers.values() for name in group_names]
+        named_groups = [name for pattern in self.grep for name in re.compile(pattern).groupindex]
+        if not self.compare:
+            is_pair = len(names) == 2 == len(named_groups) and not self.has_runner
+            return {"/".join(names): (names[0], names[1])} if is_pair else {}
+        ratios = {}
+        for text in self.compare:
+            slashes = [match.start() for match in re.finditer("/", text)]
+            splits = [(text[:slash], text[slash + 1 :]) for slash in slashes]
+            pairs = [pair for pair in splits if {*pair} <= {*names}]
+            if not pairs or pairs[0][0] == pairs[0][1]:
+                shown = joined([name for name in names if re.search(r"[^\W\d_]", name)])  # without a mere `…`
+                numbers = f"The printed numbers: {shown}." if shown else "Name the numbers with --grep."
+                raise UsageError(
+                    f"Invalid --compare {text!r}: expected ONE/OTHER, the names of two printed numbers.",
+                    f"{numbers} Example: --grep 'half took (?P<half>\\S+)' --grep 'single took (?P<single>\\S+)' "
+                    "--compare half/single",
+                )
+            ratios[text] = pairs[0]
+        return ratios
+
+
+def read(path: Path) -> tuple[str, str, Sequence[str]]:
+    """Return the name of a script as a Python file, its text, and sentences about omitted parts.
+
+    Raises UsageError and FileError.
+    """
+    try:
+        text = read_bytes(path).decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"The script {path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise make_encoding_error(path, error) from None
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    stem = re.sub(r"[^\w.-]", "_", path.stem, flags=re.ASCII)
+    # in a launch, a file with the name of a module would hide the module
+    name = f"script_{stem}.py" if stem in TAKEN | sys.stdlib_module_names else f"{stem}.py"
+    if notebooks.is_notebook(path):
+        return name, *notebooks.convert_notebook(text, path)
+    return name, *notebooks.convert_pasted_script(text, path)
+
+
+def has_header(path: Path) -> bool:
+    """Return whether a file has a scenario's header."""
+    try:
+        text = read_bytes(path).decode("utf-8", "replace")
+    except OSError:
+        return False
+    return not notebooks.is_notebook(path) and bool(re.search(r"(?m)^# \[tool\.harness\]", text))
+
+
+def add_runner(script: Script) -> tuple[Script, list[str]]:
+    """Return the script, changed so that its benchmarks' own runner runs them, and a sentence about the change.
+
+    Such benchmarks are `tf.test.Benchmark` classes and tests for pytest-benchmark. Other scripts, and scripts with
+    arguments or --function, aren't changed.
+    """
+    own_code = _load_kit_module("own_code")
+    kind = own_code.kind(script.text)
+    if script.arguments or script.functions:
+        return script, []
+    if kind == own_code.BENCHMARKS:
+        names = {
+            name: rf'name: "{re.escape(name)}"(?:\n.*)*?\n\s*wall_time: ' for name in own_code.benchmarks(script.text)
+        }
+        grep = [*script.grep, *(f"{pattern}(?P<{_make_identifier(name)}>\\S+)" for name, pattern in names.items())]
+        sentence = f"{script.path.name} has benchmarks: it gets the argument --benchmarks=. to run and compare them."
+        return replace(script, arguments=["--benchmarks=."], grep=grep, has_runner=True), [sentence]
+    # a script can have other code above its tests
+    tests = own_code.benchmarked_tests(script.text) if kind in {own_code.TESTS, own_code.CODE} else []
+    if not tests or "pytest.main(" in script.text:
+        return script, []
+    grep = [
+        *script.grep,
+        *(
+            rf"^{re.escape(name.rpartition('.')[2])}(?:\[.*\])?: median (?P<{_make_identifier(name)}>\S+)"
+            for name in tests
+        ),
+    ]
+    sentence = f"{script.path.name} has benchmarks for pytest: pytest runs them, and their medians are compared."
+    return replace(script, text=script.text.rstrip("\n") + PYTEST, grep=grep, has_runner=True), [sentence]
+
+
+def _make_identifier(name: str) -> str:
+    return re.sub(r"\W", "_", name, flags=re.ASCII)
+
+
+def find_labels(pattern: str) -> list[str]:
+    """Return the names of the numbers that a regular expression finds, at least one. Raises UsageError.
+
+    If a group has no name, its number is called by the text around the group: `predict: … ms`.
+    """
+    try:
+        groups, indexes_by_name = re.compile(pattern).groups, re.compile(pattern).groupindex
+    except re.error as error:
+        raise UsageError(
+            f"--grep '{pattern}' is not a valid regular expression: {error}.", "Example that finds a number: (\\S+)."
+        ) from None
+    label = _mask_groups(pattern)
+    names = {number: name for name, number in indexes_by_name.items()}
+    unnamed = [number for number in range(1, groups + 1) if number not in names]
+    for number in unnamed:
+        names[number] = label if len(unnamed) == 1 else f"{label} ({number})"
+    return [names[number] for number in sorted(names)] or [label]
+
+
+def _mask_groups(pattern: str) -> str:
+    """Return the text of a regular expression, with `…` for its groups."""
+    text, depth, index = "", 0, 0
+    while index < len(pattern):
+        char = pattern[index]
+        if char == "\\":
+            text += pattern[index + 1 : index + 2] if not depth and not pattern[index + 1 : index + 2].isalnum() else ""
+            index += 2
+            continue
+        if char == "(":
+            text += "…" if not depth else ""
+            depth += 1
+        elif char == ")":
+            depth -= 1
+        elif not depth and char not in "^$*+?":
+            text += char
+        index += 1
+    return " ".join(re.sub("…+", "…", text).split()) or "printed"
+
+
+def check(script: Script) -> bool:
+    """Return whether the script has steps. Raises FileError for syntax errors, and for invalid marks and functions."""
+    marks = _load_kit_module("marks")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _, has_steps = marks.instrument(script.text, script.name, script.functions)
+    except SyntaxError as error:
+        problem = Problem(
+            script.path,
+            0 if notebooks.is_notebook(script.path) else error.lineno or 1,
+            _describe_syntax_error(script, error),
+        )
+        raise FileError([problem]) from None
+    except (marks.MarkError, ValueError) as error:
+        line = re.match(r"line (\d+): ", str(error))
+        text = str(error)[line.end() if line else 0 :]
+        raise FileError([Problem(script.path, int(line[1]) if line else 0, f"{text[0].upper()}{text[1:]}.")]) from None
+    return bool(has_steps)
+
+
+def _describe_syntax_error(script: Script, error: SyntaxError) -> str:
+    location = ""
+    if notebooks.is_notebook(script.path):
+        earlier_lines = script.text.split("\n")[: error.lineno or 1]
+        cells = [(index, line) for index, line in enumerate(earlier_lines) if re.fullmatch(r"# cell \d+", line)]
+        index, cell = cells[-1] if cells else (0, "# cell 1")
+        location = f"{cell[2:]}, line {(error.lineno or 1) - index - 1}: "
+    line = (error.text or "").strip()
+    if _PYTHON_2.search(error.msg or "") or _PYTHON_2_LINE.match(line):
+        return (
+            f"{location}This is Python 2: `{line[:80]}`. No environment has Python 2. Convert the script to Python 3, "
+            "for example print(...) and `except Error as error`. The tool 2to3 in Python 3.12 and earlier does this."
+        )
+    advice = " Replace these quotation marks with \" or '." if _QUOTATION_MARKS.search(line) else ""
+    return f"{location}This is not valid Python: {error.msg}.{advice}"
+
+
+def _load_kit_module(name: str) -> ModuleType:
+    """Load a module of the kit that imports nothing else of the kit: `marks` or `own_code`.
+
+    It is harness's own kit, because the kit of another project is somebody's code.
+    """
+    path = package_data.FOLDER / "scenarios" / "kit" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"harness_kit_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def write(script: Script, kind: str, taken: Sequence[str] = ()) -> Path:
+    """Write the scenario of a script into the user's cache, and return its path. The same script has the same path.
+
+    `kind` is the folder in the cache, and `taken` are the names of the project's scenarios. Raises UsageError,
+    FileError and CannotRunHereError.
+    """
+    has_steps = check(script)
+    copied_files = {name: _read_bytes(path) for name, path in map_files(script.files, script.path).items()}
+    stdin = None
+    if script.stdin is not None:
+        stdin = f"stdin-{script.stdin.name}"
+        copied_files[stdin] = _read_bytes(script.stdin)
+    is_taken = script.scenario in taken or f"{script.scenario}.py" in copied_files
+    name = f"{script.scenario}_script" if is_taken else script.scenario
+    text = _format_scenario(script, name, has_steps=has_steps, files=list(copied_files), stdin=stdin)
+    scenario_file = {f"{name}.py": text.encode("utf-8", "surrogateescape")}
+    return write_cached(kind, copied_files | scenario_file) / f"{name}.py"
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return read_bytes(path.expanduser())
+    except OSError as error:
+        raise UsageError(f"The file {path} can't be copied to launches: {error.strerror}.") from None
+
+
+def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Sequence[str], stdin: str | None) -> str:
+    """Return the scenario's text: a header, the script's text as a string, and the script's options."""
+    header = [
+        "# /// script",
+        '# requires-python = ">=3.6"',
+        "# dependencies = []",
+        "#",
+        "# [tool.harness]",
+        f"# title  = {_format_toml(script.path.name)}",
+        f"# script = {_format_toml(script.path.name)}",
+        *([f"# files  = {_format_toml(list(files))}"] if files else []),
+        *(line for entry in _list_comparisons(script, has_steps=has_steps) for line in ("#", *entry)),
+        "# ///",
+    ]
+    keywords: Mapping[str, object] = {
+        "arguments": list(script.arguments),
+        "grep": [[pattern, [PRINTED + name for name in names]] for pattern, names in script.numbers.items()],
+        "compare": [[PRINTED + name for name in (ratio, *pair)] for ratio, pair in script.ratios.items()],
+        "functions": list(script.functions),
+        "stdin": stdin,
+    }
+    options = "".join(f", {key}={value!r}" for key, value in keywords.items() if value)
+    return "\n".join(
+        [
+            *header,
+            f'"""{script.name} as a scenario, which `harness run` generated."""',
+            "",
+            "from kit import main",
+            "from kit.script import run_script",
+            "",
+            f"SCRIPT = {format_literal(script.text)}",
+            "",
+            "",
+            "def scenario(bench):",
+            f"    run_script(bench, {script.name!r}, SCRIPT{options})",
+            "",
+            "",
+            'if __name__ == "__main__":',
+            "    main(scenario)",
+            "",
+        ]
+    )
+
+
+def _list_comparisons(script: Script, *, has_steps: bool) -> list[list[str]]:
+    """Return the header's comparisons between environments: the step first, then the other quantities."""
+    quantities = {"step": STEP, "first call": "first call", WHOLE: WHOLE} if has_steps else {WHOLE: STEP}
+    quantities |= {name: name for name in (OWN, PEAK)}
+    quantities |= {PRINTED + name: PRINTED + name for names in script.numbers.values() for name in names}
+    quantities |= {PRINTED + name: PRINTED + name for name in script.ratios}
+    lines = ["# [[tool.harness.compare]]", "# name  = {}", '# along = "environment"', "# of    = {}"]
+    return [
+        [line.format(_format_toml(value)) for line, value in zip(lines, ("", name, "", quantity), strict=True)]
+        for name, quantity in quantities.items()
+    ]
+
+
+def _format_toml(value: object) -> str:
+    # a JSON text or list is valid TOML
+    return json.dumps(value, ensure_ascii=True)
+
+
+def format_literal(text: str) -> str:
+    r"""Return a text as a Python literal of several lines, with the same value in every Python version.
+
+    No line of the literal can start or end a header.
+    """
+    body = re.sub(r"'{3,}|'+\Z", lambda match: "\\'" * len(match[0]), text.replace("\\", "\\\\"))
+    body = re.sub(r"[^\n\t -~]", lambda match: _escape(match[0]), body)
+    body = re.sub(r"(?m)^# ///", r"\\x23 ///", body)
+    return f"'''\\\n{body}'''"
+
+
+def _escape(char: str) -> str:
+    number = ord(char)
+    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}" if number < 65536 else f"\\U{number:08x}"
