@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from harness.bisect.request import BisectRequest
 from harness.environments.catalog import load_environments
-from harness.environments.lines import parse_line
-from harness.environments.sources import parse_source
+from harness.environments.lines import resolve
+from harness.environments.requested import ReleaseLine, parse_requested
 from harness.model.errors import UsageError
 from harness.model.issues import make_unknown_error, parse
 from harness.model.scenario import Claim, Scenario
@@ -69,8 +69,8 @@ def resolve_ends(request: BisectRequest) -> BisectRequest:
     environments = load_environments(Project.find())
 
     def resolve_exact(text: str) -> str:
-        line = None if parse_source(text) else parse_line(text)
-        return line.resolve(environments)[0] if line else text
+        requested = parse_requested(text)
+        return str(resolve(requested, environments)[0]) if isinstance(requested, ReleaseLine) else text
 
     return replace(request, good=resolve_exact(request.good), bad=resolve_exact(request.bad))
 

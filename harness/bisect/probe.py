@@ -19,6 +19,7 @@ from harness.bisect.folder import StepLog
 from harness.bisect.request import BisectRequest
 from harness.environments.catalog import load_environments
 from harness.environments.locks import load_lock
+from harness.environments.requested import parse_requested
 from harness.machine.lock import hold_machine, hold_run_lock
 from harness.model.defaults import SEARCH_MEASURE, SEARCH_WARMUP
 from harness.model.environment import Device, Requirement
@@ -172,10 +173,11 @@ class Probe:
         maker = WheelMaker(
             self._project, request.backend, request.repository, is_trusted=request.trust, say=self.say, lock=lock
         )
-        environments, (name,) = maker.resolve(load_environments(self._project), [text])
+        requested = parse_requested(text)
+        environments, (name,) = maker.resolve(load_environments(self._project), [requested])
         resolve([name], list(environments), "environment")
         if not request.trust:
-            kinds = trust.classify_environments([text], [name], environments, self._project, request.repository)
+            kinds = trust.classify_environments([requested], [name], environments, self._project, request.repository)
             self._untrusted |= trust.find_untrusted({key: kind for key, kind in kinds.items() if key == name})
         return load_lock(self._project, environments[name], self._device)
 

@@ -23,6 +23,7 @@ from harness.bisect.request import BisectRequest
 from harness.bisect.search import EqualEndpointsError, Search, SearchEnd, narrow, scan
 from harness.environments.adhoc import add_requested
 from harness.environments.catalog import load_environments
+from harness.environments.requested import parse_requested
 from harness.files import write_atomically
 from harness.model.environment import TENSORFLOW
 from harness.model.errors import CannotRunHereError, UsageError
@@ -122,7 +123,7 @@ def _make_release_search(request: BisectRequest) -> Search:
         environment.name for environment in environments.values() if not environment.asked and not environment.gpu_image
     ]
     first, last = (names[-1], names[0]) if request.fix else (names[0], names[-1])
-    environments, ends = add_requested(environments, [request.good or first, request.bad or last])
+    environments, ends = add_requested(environments, map(parse_requested, [request.good or first, request.bad or last]))
     resolve(ends, list(environments), "environment")
     versions = {environments[name].tensorflow for name in ends}
     if len({*ends}) == 2 and len(versions) == 1:

@@ -14,7 +14,7 @@ from harness.bisect.run import bisect
 from harness.bisect.search import EqualEndpointsError
 from harness.cli.messages import handle_signals, say, tell
 from harness.cli.running import ProgressPrinter
-from harness.environments.lines import parse_line
+from harness.environments.requested import is_line
 from harness.history import confirm as confirming
 from harness.history.index import History
 from harness.history.request import ConfirmRequest
@@ -61,7 +61,7 @@ class Suspicion:
             # skip runs without a result: the software may have changed in one of them
             earlier_points = [point for point in points[:change_index] if point.log_ratio is not None]
             later_points = [point for point in points[change_index:] if point.log_ratio is not None]
-            distance = NEAR if parse_line(finding.key.environment) else 0
+            distance = NEAR if is_line(finding.key.environment) else 0
             before, after = earlier_points[-1 - distance :][0], later_points[: 1 + distance][-1]
             summaries = [history.summary(point.run) for point in (before, after)]
             if summaries[0] and summaries[1]:

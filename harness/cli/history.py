@@ -551,12 +551,12 @@ def _get_start(summary: "Summary") -> str:
 
 def _find_baseline_problem(summary: "Summary") -> str:
     """Return why no change can be found in a history of such runs, as a sentence; empty if its baseline is suitable."""
-    from harness.environments.lines import parse_line  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.environments.requested import is_line  # noqa: PLC0415 - `harness --help` needs none of it
 
     if not any(point.reference for point in summary.points):
         return f"The run {summary.run} has no ratio to a baseline, so the history can't find changes in such runs."
     # `latest` changes a few times a year
-    if summary.reference != "latest" and parse_line(summary.reference):
+    if summary.reference != "latest" and is_line(summary.reference):
         return (
             f"The baseline of the run {summary.run} is {summary.reference}, which changes often. With each version, "
             "all time series start again, so the history can't find changes."
@@ -595,10 +595,10 @@ def _read_earlier_report(output: Path | None) -> str:
 
 def _make_rows(series: "Series") -> list[tuple[str, ...]]:
     """Return a row per point: date, ratio with interval, time, and for a release line the version."""
-    from harness.environments.lines import parse_line  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.environments.requested import is_line  # noqa: PLC0415 - `harness --help` needs none of it
 
-    is_line = parse_line(series.key.environment) is not None
-    return [_make_row(point, is_line=is_line) for point in series.points]
+    has_line = is_line(series.key.environment)
+    return [_make_row(point, is_line=has_line) for point in series.points]
 
 
 def _make_row(point: "SeriesPoint", *, is_line: bool) -> tuple[str, ...]:

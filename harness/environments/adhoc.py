@@ -14,7 +14,7 @@ import contextlib
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
@@ -26,18 +26,19 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from harness.environments import index
-from harness.environments.lines import PYTHONS, ReleaseLine, parse_line
-from harness.environments.requirement_specs import (
-    LockOverride,
-    RequirementSpec,
-    has_override,
-    has_requirements,
-    parse,
-    parse_exact,
-    parse_override,
-    split_python,
+from harness.environments.lines import PYTHONS, resolve
+from harness.environments.requested import (
+    Files,
+    FromSource,
+    Named,
+    OnPython,
+    Override,
+    Pinned,
+    ReleaseLine,
+    Requested,
+    parse_requested,
 )
-from harness.environments.sources import parse_source
+from harness.environments.requirements import parse_exact
 from harness.files import get_cache_dir, parse_json, read_text, write_atomically
 from harness.model.environment import KERAS, TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, HarnessError, UsageError
@@ -45,9 +46,11 @@ from harness.model.texts import find_nearest, list_valid_names
 
 
 def add_requested(
-    known: Mapping[str, Environment], typed: Sequence[str], impossible: dict[str, HarnessError] | None = None
+    known: Mapping[str, Environment],
+    requested: Iterable[Requested],
+    impossible: dict[str, HarnessError] | None = None,
 ) -> tuple[dict[str, Environment], list[str]]:
-    """Return the catalog, extended by the environments that `typed` describes, and `typed` as names and globs.
+    """Return the catalog, extended by the requested environments, and the request as names and globs.
 
     An existing environment is also found by its name, without using the index. If an environment is requested by its
     name and also as a release line, it doesn't belong to the line. If `impossible` is given, it receives the errors of
@@ -56,27 +59,42 @@ def add_requested(
     Raises UsageError for requirements without a valid environment, and CannotRunHereError if the index is needed and
     doesn't answer.
     """
-    environments, names = dict(known), []
-    for text in typed:
-        environment = None
-        if text not in known:
-            if parse_source(text):
-                raise UsageError(
-                    f"{text!r}: only matrix, run, profile, bisect and images build a package from a source.",
-                    f"First build the package, and then pass the name that this command prints: harness images build "
-                    f"{shlex.quote(text)}",
-                )
-            if line := parse_line(text):
-                environment = _create_for_line(line, known, impossible)
-            else:
-                environment = make(text, known) if has_requirements(text) or split_python(text)[1] else load_saved(text)
+    environments, names, other_names = dict(known), list[str](), list[str]()
+    for value in requested:
+        environment = None if str(value) in known else _find_or_create(value, known, impossible)
         if environment is not None:
             environments[environment.name] = environment
-        names.append(environment.name if environment else text)
-    for text, name in zip(typed, names, strict=True):
-        if name in environments and not parse_line(text):
+        names.append(environment.name if environment else str(value))
+        if not isinstance(value, ReleaseLine):
+            other_names.append(names[-1])
+    for name in other_names:
+        if name in environments:
             environments[name] = replace(environments[name], line="")
     return environments, names
+
+
+def _find_or_create(
+    requested: Requested, known: Mapping[str, Environment], impossible: dict[str, HarnessError] | None
+) -> Environment | None:
+    """Return an environment that isn't in the catalog, or None for a glob or an unknown name."""
+    match requested:
+        case Named():
+            return load_saved(requested.name)
+        case ReleaseLine():
+            return _create_for_line(requested, known, impossible)
+        case Pinned() | OnPython() | Override():
+            return create(requested, known)
+        case FromSource():
+            raise UsageError(
+                f"{str(requested)!r}: only matrix, run, profile, bisect and images build a package from a source.",
+                f"First build the package, and then pass the name that this command prints: harness images build "
+                f"{shlex.quote(str(requested))}",
+            )
+        case Files():
+            raise UsageError(
+                f"{requested} lists packages, and only `harness run` and `harness bisect` accept such a file.",
+                "Pass the packages instead. For example: -e tf2.15+numpy==1.26.4",
+            )
 
 
 def _create_for_line(
@@ -86,94 +104,108 @@ def _create_for_line(
 
     If it can't be created, add the error to `impossible`, and return a placeholder.
     """
-    text, yanked = line.resolve(environments)
-    environment = environments.get(text)
+    exact, yanked = resolve(line, environments)
     try:
         if yanked:
             raise UsageError(f"{yanked}.", f"Choose another day: -e {line.name}@YYYY-MM-DD")
-        environment = environment or make(text, environments)
+        environment = environments[exact.name] if isinstance(exact, Named) else create(exact, environments)
     except UsageError as error:
         if impossible is None:
             raise
-        environment = _make_placeholder(text, environments, error)
+        environment = _make_placeholder(exact, environments, error)
         impossible[environment.name] = error
     return replace(environment, line=line.name)
 
 
-def _make_placeholder(text: str, environments: Mapping[str, Environment], error: UsageError) -> Environment:
+def _make_placeholder(
+    exact: Named | Pinned | Override, environments: Mapping[str, Environment], error: UsageError
+) -> Environment:
     """Return a placeholder for an environment that can't be created: its base, with the environment's name.
 
-    Raises `error` if there is no base, and UsageError for an invalid text.
+    Raises `error` if there is no base.
     """
-    override = parse_override(text) if has_override(text) else None
-    spec = parse(override.base if override else text) if override is None or has_requirements(override.base) else None
-    base = (
-        find_nearest_release(spec.version, list(environments.values()))
-        if spec
-        else environments.get(override.base if override else "")
-    )
-    if base is None:
+    if not isinstance(exact, Pinned | Override):
         raise error
-    version = spec.version if spec else base.tensorflow
-    name = override.name if override else str(spec and spec.name)
-    return replace(base, name=name, tensorflow=version, asked=text, base=base.name if override else "", line="")
+    spec = exact.base if isinstance(exact, Override) else exact
+    if isinstance(spec, Pinned):
+        base = replace(find_nearest_release(spec.version, list(environments.values())), tensorflow=spec.version)
+    elif str(spec) in environments:
+        base = environments[str(spec)]
+    else:
+        raise error
+    base_name = base.name if isinstance(exact, Override) else ""
+    return replace(base, name=exact.name, asked=str(exact), base=base_name, line="")
 
 
-def make(text: str, known: Mapping[str, Environment]) -> Environment:
-    """Return the environment that a text describes by requirements or by another version of Python.
+def create(requested: Pinned | OnPython | Override, known: Mapping[str, Environment]) -> Environment:
+    """Return an environment with requirements or another version of Python. A new one is saved."""
+    match requested:
+        case OnPython():
+            return _change_python(requested, known)
+        case Override():
+            override, base = _resolve_base(requested, known)
+            saved = load_saved(override.name)
+            if saved is not None and saved.asked == str(override) and _is_of_base(saved, override, base):
+                return saved
+            return keep(_replace_packages(override, base))
+        case Pinned():
+            saved = load_saved(requested.name)
+            if saved is not None and saved.asked == str(requested):
+                return saved
+            return keep(_create_environment(requested, list(known.values())))
 
-    A new environment is created and saved.
-    """
-    if split_python(text)[1]:
-        return _change_python(text, known)
-    if has_override(text):
-        override, base = _resolve_base(parse_override(text), known)
-        saved = load_saved(override.name)
-        if saved is not None and saved.asked == str(override) and _is_of_base(saved, override, base):
-            return saved
-        return keep(_replace_packages(override, base))
-    spec = parse(text)
-    if (saved := _load_saved_for(spec)) is not None:
-        return saved
-    return keep(_create_environment(spec, list(known.values())))
+
+def _get_base(requested: Override | OnPython, environments: Mapping[str, Environment]) -> Environment:
+    """Return the base of a request. Raises UsageError if there is no such environment."""
+    if not isinstance(requested.base, Named):
+        return create(requested.base, environments)
+    name = requested.base.name
+    if (base := environments.get(name) or load_saved(name)) is not None:
+        return base
+    nearest = find_nearest(name, environments)
+    hint = f" Did you mean {nearest}?" if nearest else ""
+    raise UsageError(
+        f"Unknown environment {name!r} in {requested}.{hint}",
+        list_valid_names(name, list(environments), "harness images list"),
+    )
 
 
-def _change_python(text: str, environments: Mapping[str, Environment]) -> Environment:
+def _change_python(requested: OnPython, environments: Mapping[str, Environment]) -> Environment:
     """Return an environment with another version of Python, and with the packages of the same date.
 
     Raises UsageError if there is no such environment, or if its TensorFlow has no wheel for this Python.
     """
-    requested, python = split_python(text)
-    base = environments.get(requested)
-    if base is None:
-        base = make(requested, environments) if has_requirements(requested) else load_saved(requested)
-    if base is None:
-        raise _make_unknown_base_error(requested, text, environments)
+    base = _get_base(requested, environments)
     if base.gpu_image or base.base:
         reason = "comes from an image" if base.gpu_image else "has replaced packages"
-        raise UsageError(f"{text}: the Python of {base.name} can't be changed, because it {reason}.")
-    name = f"{base.name}-py{python}"
-    if base.python == python:
+        raise UsageError(f"{requested}: the Python of {base.name} can't be changed, because it {reason}.")
+    if base.python == requested.python:
         return base
-    if name in environments:
-        return environments[name]
-    environment = replace(base, name=name, python=python, asked=f"{base.asked or base.name}@py{python}")
-    saved = load_saved(name)
-    if saved == environment:
-        return saved
-    requirements, _ = split_python(base.asked)
-    package = parse(requirements).package if has_requirements(requirements) else TENSORFLOW[0]
+    if requested.name in environments:
+        return environments[requested.name]
+    original = _read_request(base)
+    asked = OnPython(original.base if isinstance(original, OnPython) else original, requested.python)
+    environment = replace(base, name=asked.name, python=asked.python, asked=str(asked))
+    if load_saved(asked.name) == environment:
+        return environment
+    package = asked.base.package if isinstance(asked.base, Pinned) else TENSORFLOW[0]
     _find_package(f"{package}=={base.tensorflow}", environment)
     return keep(environment)
 
 
-def _make_unknown_base_error(name: str, text: str, environments: Mapping[str, Environment]) -> UsageError:
-    nearest = find_nearest(name, environments)
-    hint = f" Did you mean {nearest}?" if nearest else ""
-    return UsageError(
-        f"Unknown environment {name!r} in {text}.{hint}",
-        list_valid_names(name, list(environments), "harness images list"),
-    )
+def read_requirements(environment: Environment) -> Pinned | None:
+    """Return the requirements from which an environment was created, or None if there are none."""
+    original = parse_requested(environment.asked)
+    if isinstance(original, OnPython):
+        original = original.base
+    return original if isinstance(original, Pinned) else None
+
+
+def _read_request(environment: Environment) -> Named | Pinned | OnPython:
+    """Return the request for an environment without replaced packages."""
+    requested = parse_requested(environment.asked) if environment.asked else Named(environment.name)
+    assert isinstance(requested, Named | Pinned | OnPython)
+    return requested
 
 
 def keep(environment: Environment) -> Environment:
@@ -185,30 +217,29 @@ def keep(environment: Environment) -> Environment:
 
 
 def find_base(environment: Environment, known: Mapping[str, Environment]) -> Environment:
-    """Return the base in which packages are replaced to get this environment. Raises the errors of `make`."""
-    if environment.wheel and (spec := parse_source(environment.asked)):
-        environments, (name,) = add_requested(known, [spec.base])
-        if name in environments:
-            return environments[name]
-    return _resolve_base(parse_override(environment.asked), known)[1]
+    """Return the base in which packages are replaced to get this environment. Raises the errors of `create`."""
+    requested = parse_requested(environment.asked)
+    if isinstance(requested, FromSource) and requested.base is not None:
+        environments, (name,) = add_requested(known, [requested.base])
+        return environments[name]
+    assert isinstance(requested, Override)
+    return _resolve_base(requested, known)[1]
 
 
-def _resolve_base(override: LockOverride, environments: Mapping[str, Environment]) -> tuple[LockOverride, Environment]:
+def _resolve_base(override: Override, environments: Mapping[str, Environment]) -> tuple[Override, Environment]:
     """Return the override with its original base, and the base. Overrides of an overridden environment are merged."""
-    is_adhoc = has_requirements(override.base) or split_python(override.base)[1]
-    base = environments.get(override.base)
-    if base is None:
-        base = make(override.base, environments) if is_adhoc else load_saved(override.base)
-    if base is None:
-        raise _make_unknown_base_error(override.base, str(override), environments)
+    base = _get_base(override, environments)
     if base.gpu_image:
         raise UsageError(f"Packages of {base.name} can't be replaced: they come from an image, not from a lock file.")
     if base.base:
-        return _resolve_base(parse_override("+".join([base.asked, *override.packages])), environments)
-    return replace(override, base=base.asked or base.name), base
+        merged = parse_requested("+".join([base.asked, *override.packages]))
+        if not isinstance(merged, Override):
+            raise UsageError(f"Packages of {base.name} can't be replaced: one of them comes from a source.")
+        return _resolve_base(merged, environments)
+    return replace(override, base=_read_request(base)), base
 
 
-def _is_of_base(environment: Environment, override: LockOverride, base: Environment) -> bool:
+def _is_of_base(environment: Environment, override: Override, base: Environment) -> bool:
     """Return whether a saved environment was created from this base, and not from another base with the same name."""
     is_same_release = environment.tensorflow == base.tensorflow or any(name in TENSORFLOW for name in override.by_name)
     return is_same_release and (environment.python, environment.cuda) == (base.python, base.cuda)
@@ -225,11 +256,6 @@ def load_saved(name: str) -> Environment | None:
     return environment if all(isinstance(value, str) for value in asdict(environment).values()) else None
 
 
-def _load_saved_for(spec: RequirementSpec) -> Environment | None:
-    environment = load_saved(spec.name)
-    return environment if environment is not None and environment.asked == str(spec) else None
-
-
 def get_folder() -> Path:
     """Return the folder of ad-hoc environments and their locks."""
     return get_cache_dir() / "locks"
@@ -240,7 +266,7 @@ def get_file(name: str) -> Path:
     return get_folder() / f"{name}.json"
 
 
-def _create_environment(spec: RequirementSpec, environments: Sequence[Environment]) -> Environment:
+def _create_environment(spec: Pinned, environments: Sequence[Environment]) -> Environment:
     neighbor = find_nearest_release(spec.version, environments)
     package, python = _find_tensorflow(spec, neighbor.python, environments)
     as_of = _find_lock_time(
@@ -273,7 +299,7 @@ def _create_environment(spec: RequirementSpec, environments: Sequence[Environmen
     )
 
 
-def _replace_packages(override: LockOverride, base: Environment) -> Environment:
+def _replace_packages(override: Override, base: Environment) -> Environment:
     """Return the base with replaced packages, as of the date of the base or of the packages, whichever is later.
 
     Raises UsageError if a package is missing.
@@ -365,7 +391,7 @@ def find_nearest_release(version: str, known: Sequence[Environment]) -> Environm
     return max(earlier, key=get_minor) if earlier else min(releases, key=get_minor)
 
 
-def _find_tensorflow(spec: RequirementSpec, python: str, environments: Sequence[Environment]) -> tuple[Package, str]:
+def _find_tensorflow(spec: Pinned, python: str, environments: Sequence[Environment]) -> tuple[Package, str]:
     """Return the TensorFlow package and its Python: `python`, or the nearest version with a wheel."""
     requirement = f"{spec.package}=={spec.version}"
     if (package := index.find(requirement, python)) is not None and package.wheels:

@@ -14,18 +14,20 @@ from packaging.version import Version
 
 from harness.environments import adhoc, index, lock_overrides, sources
 from harness.environments.catalog import load_environments
-from harness.environments.requirement_specs import (
-    NIGHTLIES,
-    RequirementSpec,
-    has_requirements,
-    parse,
-    parse_override,
-    split_python,
-)
+from harness.environments.requested import Override, Pinned, parse_requested
 from harness.files import read, write_atomically
 from harness.machine.interpreters import find_python
 from harness.machine.uv import get_last_lines
-from harness.model.environment import TENSORFLOW, Device, Environment, Lock, Requirement, differences, pins
+from harness.model.environment import (
+    NIGHTLIES,
+    TENSORFLOW,
+    Device,
+    Environment,
+    Lock,
+    Requirement,
+    differences,
+    pins,
+)
 from harness.model.errors import CannotRunHereError, UsageError, explain_unwritable
 from harness.model.texts import joined
 from harness.project import Project
@@ -162,8 +164,7 @@ def list_inputs(environment: Environment, device: Device) -> list[str]:
     For an ad-hoc environment, the list also has its other requirements. For a nightly release, the index is queried for
     a package without GPU code. Raises CannotRunHereError if the index doesn't answer.
     """
-    text, _ = split_python(environment.asked)
-    spec = parse(text) if has_requirements(text) else None
+    spec = adhoc.read_requirements(environment)
     keras = [f"keras=={environment.keras}"] if environment.keras else []
     if environment.gpu_image:
         # the image has TensorFlow and its dependencies, which must not change
@@ -173,7 +174,7 @@ def list_inputs(environment: Environment, device: Device) -> list[str]:
     return [*release, *(spec.others if spec else keras), "setuptools", "wheel"]
 
 
-def _select_packages(spec: RequirementSpec, environment: Environment, device: Device) -> list[str]:
+def _select_packages(spec: Pinned, environment: Environment, device: Device) -> list[str]:
     """Return the TensorFlow packages of a requested release: the requested one, or the usual ones for the device."""
     requirement = f"{spec.package}=={spec.version}"
     if spec.package == "tf-nightly":
@@ -279,10 +280,11 @@ def _is_outdated(project: Project, environment: Environment, device: Device) -> 
 
 def _list_overrides(environment: Environment, device: Device) -> list[str]:
     """Return the requirements that replace packages, with TensorFlow's package name for the device."""
-    override = parse_override(environment.asked)
+    override = parse_requested(environment.asked)
+    assert isinstance(override, Override)
     pins = override.pins
     return [
-        _select_packages(RequirementSpec(name, pins[name], []), environment, device)[0] if name in TENSORFLOW else text
+        _select_packages(Pinned(name, pins[name], []), environment, device)[0] if name in TENSORFLOW else text
         for name, text in override.by_name.items()
     ]
 

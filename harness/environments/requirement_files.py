@@ -14,13 +14,7 @@ from packaging.utils import canonicalize_name
 
 from harness import toml
 from harness.environments.lines import PYTHONS
-from harness.environments.requirement_specs import (
-    LONG_NUMBER,
-    applies,
-    has_requirements,
-    parse_exact,
-    parse_requirement,
-)
+from harness.environments.requirements import LONG_NUMBER, applies, parse_exact, parse_requirement
 from harness.files import read_text
 from harness.machine.uv import get_last_lines, run_uv
 from harness.model.environment import TENSORFLOW
@@ -64,11 +58,6 @@ class PackageFile:
         version = python or _PYTHONS[-1]
         texts = [_drop_marker(requirement) for requirement in self.others if applies(requirement, version)]
         return [*dict.fromkeys(texts)]
-
-
-def is_package_file(text: str) -> bool:
-    """Return whether a value of -e is the path of a file that lists packages."""
-    return bool(re.search(r"\.(txt|yml|yaml|toml|lock)$", text)) and not has_requirements(text)
 
 
 def read(path: Path) -> PackageFile:

@@ -28,23 +28,18 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 
 from harness.environments import index
 from harness.environments.lock_overrides import split_blocks
-from harness.environments.requirement_specs import applies
+from harness.environments.requested import FromSource
+from harness.environments.requirements import applies
 from harness.files import create_file, get_wheel_path, read
 from harness.machine import git
 from harness.machine.uv import get_last_lines
-from harness.model.environment import KERAS, LINES, TENSORFLOW, Environment, find_unmet, pins
+from harness.model.environment import KERAS, TENSORFLOW, Environment, find_unmet, pins
 from harness.model.environment import Requirement as Locked
 from harness.model.errors import CannotRunHereError, UsageError, explain_unwritable
 from harness.model.texts import counted, joined
 
-#: A package and a place. A day after the `@` isn't a place: it selects the version of that day.
-_SOURCE = re.compile(
-    r"(?:(?P<base>.+?)\+)?(?P<package>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)@(?!\d{4}-\d{2}-\d{2}(?:\+|$))(?P<place>\S.*)"
-)
 _PULL_REQUEST = re.compile(r"pr/(\d{1,9})")
 _ADDRESS = re.compile(r"(?:git\+)?(?P<address>(?:https?|ssh|file)://[^/]*/.*?)(?:@(?P<revision>[^@]+))?")
-#: The start of a place that can't be a revision or a day.
-_PLACE = re.compile(r"[/~]|\.\.?(?:/|$)|pr/|(?:git\+)?\w+://|.*\.whl$")
 #: The start of a path.
 _PATH = re.compile(r"[/~]|\.\.?(?:/|$)")
 
@@ -57,27 +52,7 @@ REPOSITORIES = {
 _METADATA_BYTES = 4 * 1024**2
 
 
-@dataclass(frozen=True, slots=True)
-class SourceSpec:
-    """A package from a source. `base` is the value of -e without the package, or empty for a wheel of TensorFlow."""
-
-    base: str
-    package: str
-    place: str
-
-
-def parse_source(text: str) -> SourceSpec | None:
-    """Return the source in a value of -e; None for a name, a glob or requirements."""
-    match = _SOURCE.fullmatch(text.strip())
-    if match is None:
-        return None
-    base, package, place = match["base"] or "", canonicalize_name(match["package"]), match["place"]
-    # a release line with another text after `@` has an invalid day, not a revision
-    may_be_revision = base and package not in LINES
-    return SourceSpec(base, package, place) if may_be_revision or _PLACE.match(place) else None
-
-
-def is_on_this_machine(spec: SourceSpec, repository: str = "") -> bool:
+def is_on_this_machine(spec: FromSource, repository: str = "") -> bool:
     """Return whether a place is a wheel or folder of this machine, or a commit in one of its folders.
 
     `repository` is a folder or an address, for places that are revisions.
@@ -93,7 +68,7 @@ def is_on_this_machine(spec: SourceSpec, repository: str = "") -> bool:
     return address is None or address["address"].startswith("file:")
 
 
-def find_folder(spec: SourceSpec, repository: str = "") -> tuple[Path | None, str]:
+def find_folder(spec: FromSource, repository: str = "") -> tuple[Path | None, str]:
     """Return the folder of this machine that has the package, and the revision (empty for the working copy).
 
     The folder is None for a pull request, and for a repository on another machine.
@@ -141,7 +116,7 @@ class Source:
 
 
 @contextmanager
-def open_place(spec: SourceSpec, repository: str = "") -> Iterator[Source]:
+def open_place(spec: FromSource, repository: str = "") -> Iterator[Source]:
     """Yield the files that a place names. `repository` is a folder or an address, for places that are revisions.
 
     Raises UsageError if the place doesn't exist, and CannotRunHereError if a repository doesn't answer.
@@ -165,7 +140,7 @@ def open_place(spec: SourceSpec, repository: str = "") -> Iterator[Source]:
 _EXAMPLES = "For example: -e tf2.21+keras@/path/to/checkout, or -e tf2.21+keras@git+file:///path@REVISION"
 
 
-def _find_repository(spec: SourceSpec, repository: str) -> str:
+def _find_repository(spec: FromSource, repository: str) -> str:
     """Return the address of the package's repository. If `repository` is a clone, its remote `origin` is used."""
     address = repository if _ADDRESS.fullmatch(repository) else REPOSITORIES.get(spec.package, "")
     if repository and not address:
@@ -183,7 +158,7 @@ def _find_repository(spec: SourceSpec, repository: str) -> str:
     return address
 
 
-def _read_revision(spec: SourceSpec, repository: str, revision: str) -> git.Snapshot:
+def _read_revision(spec: FromSource, repository: str, revision: str) -> git.Snapshot:
     """Return the files of a revision. `repository` is a folder or an address."""
     folder = repository.removeprefix("file://")
     # a clone doesn't have the pull requests of its `origin`, but a server's folder does
@@ -200,7 +175,7 @@ def _check_folder(repository: str, revision: str) -> Path:
     return folder
 
 
-def find_wheel(spec: SourceSpec) -> Path | None:
+def find_wheel(spec: FromSource) -> Path | None:
     """Return the wheel that a place names; None for other places. Raises UsageError if the file doesn't exist."""
     if not spec.place.endswith(".whl"):
         return None

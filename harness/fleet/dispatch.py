@@ -23,7 +23,8 @@ from shlex import quote
 from typing import Protocol
 
 from harness.backends import registry
-from harness.environments.sources import is_on_this_machine, parse_source
+from harness.environments.requested import FromSource, parse_requested
+from harness.environments.sources import is_on_this_machine
 from harness.files import parse_json, read, write_atomically
 from harness.fleet import check, ssh
 from harness.fleet.merge import Merged, merge
@@ -221,8 +222,8 @@ def _refuse_local_sources(planned: Planned, request: Request) -> None:
     """Raise UsageError for a package from a file or folder of this machine, because other machines don't have it."""
     wheels = [environment.name for environment in planned.environments if environment.wheel]
     for text in (*request.environments, request.reference):
-        spec = parse_source(text)
-        if text in wheels or (spec and is_on_this_machine(spec, request.repository)):
+        spec = parse_requested(text)
+        if text in wheels or (isinstance(spec, FromSource) and is_on_this_machine(spec, request.repository)):
             raise UsageError(
                 f"{text!r} is built from files of this machine, but --on {request.on} measures on other machines.",
                 "Push the commit, and pass its address: -e ENVIRONMENT+PACKAGE@https://HOST/OWNER/NAME@REVISION",

@@ -20,9 +20,8 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import half_widths, means
 from harness.environments import adhoc
 from harness.environments.catalog import load_environments
-from harness.environments.lines import parse_line
 from harness.environments.locks import load_lock
-from harness.environments.requirement_specs import get_environment_name
+from harness.environments.requested import get_environment_name, is_line, parse_requested
 from harness.files import hash_files, write_atomically
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding
@@ -151,9 +150,9 @@ def plan_confirmation(
             _format_environment(key.environment, key.device, old),
             _format_environment(key.environment, key.device, new),
         )
-    elif parse_line(key.environment):
+    elif is_line(key.environment):
         sides = old.version, old.version
-    line_versions = [old.version, new.version] if parse_line(key.environment) and old.version != new.version else []
+    line_versions = [old.version, new.version] if is_line(key.environment) and old.version != new.version else []
     keras_nightlies = list(dict.fromkeys(software.pins.get("keras-nightly", "") for software in (old, new)))
     path = paths.get(key.scenario)
     if hashes[0] == hashes[1]:
@@ -170,7 +169,7 @@ def plan_confirmation(
     commits = [summary.commit for summary in (before, after)]
     kind = trust.classify_commits(Path.cwd(), [commit.removesuffix("+") for commit in commits])
     script = versions.write_side_by_side(key.scenario, files[0], files[1], trust.get_folder(kind))
-    reference = after.software[key.reference].version if parse_line(key.reference) else key.reference
+    reference = after.software[key.reference].version if is_line(key.reference) else key.reference
     environments = list(dict.fromkeys([*sides, reference]))
     return ConfirmationRun(
         members,
@@ -297,7 +296,7 @@ def _format_environment(name: str, device: str, software: SeriesSoftware) -> str
     project, pins = Project.find(), software.pins
     # an environment with a wheel from a source is selected by its name
     text = name if "@" in software.version else software.version or name
-    catalog, (catalog_name,) = adhoc.add_requested(load_environments(project), [text])
+    catalog, (catalog_name,) = adhoc.add_requested(load_environments(project), [parse_requested(text)])
     environment = catalog.get(catalog_name)
     if environment is None:
         raise UsageError(

@@ -19,7 +19,7 @@ import numpy as np
 
 from harness import __version__
 from harness.analysis.distributions import Floats
-from harness.environments.lines import parse_line
+from harness.environments.requested import is_line
 from harness.history import chart, phrases
 from harness.history.detection import ChangePoint
 from harness.history.phrases import SeriesNames
@@ -300,7 +300,7 @@ def _list_point_facts(
         if not boundary.is_version
     ]
     points = list(enumerate(judged.series.points))[start:]
-    if parse_line(judged.series.key.environment):
+    if is_line(judged.series.key.environment):
         facts += [(index, "version", point.origin.version) for index, point in points if point.origin.version]
     facts += [(index, "reason", point.reason) for index, point in points if point.reason]
     return sorted(facts, key=lambda fact: fact[0])

@@ -11,6 +11,9 @@ from typing import Any
 #: Packages that contain the module `tensorflow`, in order of preference.
 TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "tf-nightly-cpu")
 
+#: TensorFlow packages whose versions are dates.
+NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
+
 #: Packages that contain the module `keras`, in order of preference.
 KERAS = ("keras", "keras-nightly")
 

@@ -25,8 +25,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from harness.environments.lines import parse_line
-from harness.environments.requirement_specs import has_override, has_requirements, parse, parse_override, split_python
+from harness.environments.requested import Files, FromSource, parse_requested
 from harness.model import issues
 from harness.model.environment import Device
 from harness.model.errors import UsageError
@@ -201,11 +200,10 @@ def _parse_point(values: dict[str, Any], info: Info) -> dict[str, str]:
 
 def _normalize_environment(text: str) -> str:
     """Return the name of an environment or of a release line. For requirements, return the normalized text."""
-    if split_python(text)[1]:
-        return text
-    if line := parse_line(text):
-        return text if line.day else line.name
-    return str(parse_override(text) if has_override(text) else parse(text)) if has_requirements(text) else text
+    requested = parse_requested(text)
+    if isinstance(requested, FromSource | Files):
+        raise UsageError("expected an environment without packages from sources or files", "For example: tf2.15")
+    return str(requested)
 
 
 _LOWER = re.compile(rf"(?!({'|'.join(_RESERVED)})$)[a-z][a-z0-9_]*")

@@ -9,6 +9,7 @@ from harness.backends import registry
 from harness.environments.adhoc import add_requested
 from harness.environments.catalog import load_environments
 from harness.environments.locks import load_lock, lock_file
+from harness.environments.requested import parse_requested
 from harness.machine import topology
 from harness.machine.cpus import choose
 from harness.machine.doctor import prerequisites
@@ -57,7 +58,7 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
     gpu_names = selection.parse_requested(gpu, gpus)
     project = Project.find()
     host = registry.open_image_backend(project.root).gpu_host
-    catalog, selected = add_requested(load_environments(project), split_names(typed, "-e"))
+    catalog, selected = add_requested(load_environments(project), map(parse_requested, split_names(typed, "-e")))
     environments = [catalog[name] for name in resolve(selected or ["*"], list(catalog), "environment")]
     device = Device.GPU if gpu_names else Device.CPU
     # other environments have no image for the device

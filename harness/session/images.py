@@ -12,6 +12,7 @@ from harness.backends.verification import Verification
 from harness.environments import adhoc, pack
 from harness.environments.catalog import load_environments
 from harness.environments.locks import describe_overrides, load_lock, write_lock
+from harness.environments.requested import parse_requested
 from harness.model.backend import KeptImage
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError, NothingSelectedError, UsageError
@@ -27,7 +28,9 @@ _PARALLEL_LOCKS = 2
 def select_environments(names: Sequence[str] | None) -> tuple[Project, list[Environment]]:
     """Return the project, and the environments that match names, globs or requirements; by default all."""
     project = Project.find()
-    environments, selection = WheelMaker(project).resolve(load_environments(project), names or ["*"])
+    environments, selection = WheelMaker(project).resolve(
+        load_environments(project), map(parse_requested, names or ["*"])
+    )
     return project, [environments[name] for name in resolve(selection, list(environments), "environment")]
 
 

@@ -15,6 +15,7 @@ from harness.backends import registry
 from harness.environments.adhoc import add_requested
 from harness.environments.catalog import load_environments
 from harness.environments.locks import describe_overrides, load_lock, load_locks
+from harness.environments.requested import parse_requested
 from harness.files import hash_files
 from harness.machine import cpus, host
 from harness.machine.gpu import selection as gpus
@@ -482,9 +483,12 @@ def _resolve_requested(
         say=say,
         lock=lambda: hold_machine(say if wait else None),
     )
-    typed, errors = [*request.environments, request.reference], dict[str, HarnessError]()
-    environments, names = maker.resolve(load_environments(project), typed, errors)
-    packages = trust.classify_environments(typed, names, environments, project, request.repository)
+    requested, errors = (
+        list(map(parse_requested, [*request.environments, request.reference])),
+        dict[str, HarnessError](),
+    )
+    environments, names = maker.resolve(load_environments(project), requested, errors)
+    packages = trust.classify_environments(requested, names, environments, project, request.repository)
     return _Requested(environments, names, errors, packages, maker.unbuilt, builds)
 
 
@@ -786,7 +790,7 @@ def _add_claimed_environments(
     for text in dict.fromkeys(side.environment for side in sides):
         names[text] = text
         try:
-            environments, (names[text],) = add_requested(environments, [text])
+            environments, (names[text],) = add_requested(environments, [parse_requested(text)])
         except (UsageError, CannotRunHereError) as error:
             errors[text] = error
     return environments, claims.rename_environments(scenario_claims, names), errors

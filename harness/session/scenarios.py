@@ -16,7 +16,7 @@ from typing import Any
 from harness import toml
 from harness.environments.catalog import load_environments
 from harness.environments.locks import load_lock
-from harness.environments.requirement_specs import has_override, has_requirements, parse_override, split_python
+from harness.environments.requested import Named, OnPython, Override, parse_requested
 from harness.machine.interpreters import find_installed, find_python
 from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError, FileError, Problem, UnavailableError, UsageError
@@ -151,8 +151,11 @@ def _check_claims(project: Project, scenarios: Iterable[Scenario]) -> list[Probl
 
 def _make_unknown_environment_error(text: str, names: Sequence[str]) -> UsageError | None:
     """Return the error for an unknown environment, with or without package overrides; None for a known one."""
-    base, _ = split_python(parse_override(text).base if has_override(text) else text)
-    return None if has_requirements(base) or base in names else make_unknown_error(base, names, ENVIRONMENT)
+    requested = parse_requested(text)
+    while isinstance(requested, Override | OnPython):
+        requested = requested.base
+    is_known = not isinstance(requested, Named) or requested.name in names
+    return None if is_known else make_unknown_error(str(requested), names, ENVIRONMENT)
 
 
 def _check_suites(project: Project, listing: FoundScenarios, only: Sequence[str] | None) -> list[Problem]:

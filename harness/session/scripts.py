@@ -9,7 +9,8 @@ from pathlib import Path
 from harness.environments.adhoc import add_requested
 from harness.environments.catalog import load_environments
 from harness.environments.locks import load_lock
-from harness.environments.requirement_files import PackageFile, is_package_file, read
+from harness.environments.requested import Files, parse_requested
+from harness.environments.requirement_files import PackageFile, read
 from harness.model.defaults import ROUNDS, SCRIPT_BUDGET
 from harness.model.environment import Device, Environment, find_unmet
 from harness.model.errors import UsageError
@@ -119,8 +120,9 @@ def _expand_requirements(environments: Sequence[str], project: Project) -> list[
     The packages of a file without TensorFlow are added to the other environments. Raises UsageError and
     CannotRunHereError.
     """
-    files = [read(Path(text).expanduser()) for text in environments if is_package_file(text)]
-    bases = [text for text in environments if not is_package_file(text)]
+    requested = list(map(parse_requested, environments))
+    files = [read(value.path.expanduser()) for value in requested if isinstance(value, Files)]
+    bases = [str(value) for value in requested if not isinstance(value, Files)]
     if not files:
         return bases
     if not bases and not any(file.tensorflow for file in files):
@@ -143,7 +145,7 @@ def _add_packages(base: str, separator: str, files: Sequence[PackageFile], proje
     """Return an environment with the packages in files that apply to its Python and that it doesn't already have."""
     catalog, python = load_environments(project), ""
     if any(file.depends_on_python for file in files):
-        environments, (name,) = add_requested(catalog, [base])
+        environments, (name,) = add_requested(catalog, [parse_requested(base)])
         if name not in environments:
             return base  # an unknown name is reported later
         python = environments[name].python

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -17,7 +17,8 @@ from harness.backends.wheels import VARIABLE as WHEELS_VARIABLE
 from harness.environments import adhoc, sources
 from harness.environments.catalog import load_environments
 from harness.environments.locks import load_lock
-from harness.environments.sources import Source, SourceSpec, Wheel, open_place, parse_source
+from harness.environments.requested import FromSource, Named, Requested, parse_requested
+from harness.environments.sources import Source, Wheel, open_place
 from harness.files import get_cache_dir, get_wheel_path, parse_json, read_text, write_atomically
 from harness.machine import git
 from harness.model.backend import WheelRecipe
@@ -58,7 +59,7 @@ class WheelMaker:
     def resolve(
         self,
         known: Mapping[str, Environment],
-        typed: Sequence[str],
+        requested: Iterable[Requested],
         impossible: dict[str, HarnessError] | None = None,
     ) -> tuple[dict[str, Environment], list[str]]:
         """Return the catalog with the requested environments, and the request as names and globs.
@@ -66,16 +67,15 @@ class WheelMaker:
         Finished wheels are in the user's cache. Raises UsageError for an unknown source or a source of another package,
         UntrustedError for other people's code without a container, and CannotRunHereError if a build isn't possible.
         """
-        environments, texts = dict(known), []
-        for text in typed:
-            spec = parse_source(text) if text not in environments else None
-            if spec is not None:
-                environment = self._make(spec, environments)
+        environments, others = dict(known), list[Requested]()
+        for value in requested:
+            if isinstance(value, FromSource):
+                environment = self._make(value, environments)
                 environments[environment.name] = environment
-            texts.append(text if spec is None else environment.name)
-        return adhoc.add_requested(environments, texts, impossible)
+            others.append(Named(environment.name) if isinstance(value, FromSource) else value)
+        return adhoc.add_requested(environments, others, impossible)
 
-    def _make(self, spec: SourceSpec, known: Mapping[str, Environment]) -> Environment:
+    def _make(self, spec: FromSource, known: Mapping[str, Environment]) -> Environment:
         """Return the environment of a source, with its wheel in the cache."""
         base = _find_base_environment(spec, known)
         if (saved_environment := _find_saved_environment(spec, base)) is not None:
@@ -102,7 +102,7 @@ class WheelMaker:
         if self.say:
             self.say(text)
 
-    def _get_wheel(self, spec: SourceSpec, base: Environment, source: Source) -> Wheel | None:
+    def _get_wheel(self, spec: FromSource, base: Environment, source: Source) -> Wheel | None:
         """Return the wheel of a source, from the cache or from a build; None if nothing may be built."""
         instant = max(datetime.fromisoformat(base.as_of), datetime.fromtimestamp(source.snapshot.instant, UTC))
         try:
@@ -135,7 +135,7 @@ class WheelMaker:
             write_atomically(path, json.dumps({"name": wheel.name, "version": wheel.version}))
         return wheel
 
-    def _choose_builder(self, spec: SourceSpec) -> RegisteredBackend:
+    def _choose_builder(self, spec: FromSource) -> RegisteredBackend:
         """Return the backend for a build: containers if an engine is running, and otherwise only with --trust.
 
         With --backend local, the launches have the user's rights. So other people's code is refused before it is built.
@@ -158,13 +158,13 @@ class WheelMaker:
                 "If you trust the source, build and measure it without containers: --trust",
             ) from None
 
-    def _make_version(self, spec: SourceSpec, base: Environment, source: Source) -> str:
+    def _make_version(self, spec: FromSource, base: Environment, source: Source) -> str:
         """Return the version for a package that takes it from git: the version in the base's lock, plus the commit."""
         pinned_version = load_lock(self.project, base, base.devices[0]).lock.pins.get(spec.package, "0")
         return f"{pinned_version.partition('+')[0]}+g{source.snapshot.commit[:7]}"
 
     def _build_wheel(
-        self, spec: SourceSpec, base: Environment, source: Source, instant: datetime, backend: RegisteredBackend
+        self, spec: FromSource, base: Environment, source: Source, instant: datetime, backend: RegisteredBackend
     ) -> Wheel:
         with TemporaryDirectory() as temporary_folder:
             files, lock, wheels = (Path(temporary_folder, name) for name in ("source/files", "lock", "wheel"))
@@ -201,11 +201,11 @@ def rename_requirements(requirements: Mapping[str, Requirement], environment: En
     return {requirement.name: requirement for requirement in renamed}
 
 
-def _find_base_environment(spec: SourceSpec, known: Mapping[str, Environment]) -> Environment:
-    if spec.base:
+def _find_base_environment(spec: FromSource, known: Mapping[str, Environment]) -> Environment:
+    if spec.base is not None:
         environments, (name,) = adhoc.add_requested(known, [spec.base])
         if name not in environments:
-            raise make_unknown_error(spec.base, list(known), "environment")
+            raise make_unknown_error(name, list(known), "environment")
         return environments[name]
     path = sources.find_wheel(spec) if spec.package in TENSORFLOW else None
     if path is None:
@@ -217,7 +217,7 @@ def _find_base_environment(spec: SourceSpec, known: Mapping[str, Environment]) -
     return adhoc.find_nearest_release(version, list(known.values()))
 
 
-def _find_saved_environment(spec: SourceSpec, base: Environment) -> Environment | None:
+def _find_saved_environment(spec: FromSource, base: Environment) -> Environment | None:
     """Return the environment that was created from this source earlier, if the spec has its id; otherwise None."""
     match = _SAVED_ID.fullmatch(spec.place)
     if match is None:
@@ -243,15 +243,14 @@ def make_comparison_request(asked: Request, package: str, base: str, head: str =
     repository = asked.repository or _find_repository(package)
     # absolute, because a relative path could also be a revision
     working_copy = repository if "://" in repository else str(Path(repository).expanduser().absolute())
-    specs = [SourceSpec(environment, package, place) for place in (base, head or working_copy)]
+    specs = [FromSource(parse_requested(environment), package, place) for place in (base, head or working_copy)]
     with open_place(specs[0], repository) as before, open_place(specs[1], repository) as after:
         if before.long == after.long:
             raise NothingSelectedError(
                 f"--base and --head are the same: {before.description}.",
                 "Pass two different commits, or change a file.",
             )
-    texts = [f"{spec.base}+{spec.package}@{spec.place}" for spec in specs]
-    return replace(asked, environments=texts, repository=repository)
+    return replace(asked, environments=list(map(str, specs)), repository=repository)
 
 
 def _select_environment(environments: Sequence[str]) -> str:

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, StrEnum
 from pathlib import Path
 
-from harness.environments.sources import SourceSpec, find_folder, parse_source
+from harness.environments.requested import FromSource, Requested
+from harness.environments.sources import find_folder
 from harness.files import get_cache_dir
 from harness.machine import git
 from harness.model.environment import Environment
@@ -88,7 +89,7 @@ def classify_file(path: Path, project: Project) -> Kind:
     return Kind.THREAD if not is_python or _starts_with(path, b"```", b"~~~") else Kind.FILE
 
 
-def classify_package(spec: SourceSpec, project: Project, repository: str = "") -> Kind:
+def classify_package(spec: FromSource, project: Project, repository: str = "") -> Kind:
     """Return the kind of a package from a source. `repository` is a folder or an address, for revisions."""
     if spec.place.endswith(".whl"):
         return classify_file(Path(spec.place.removeprefix("file://")).expanduser(), project)
@@ -109,7 +110,7 @@ def classify_commits(folder: Path, revisions: Iterable[str]) -> Kind:
 
 
 def classify_environments(
-    requested: Sequence[str],
+    requested: Sequence[Requested],
     names: Sequence[str],
     environments: Mapping[str, Environment],
     project: Project,
@@ -117,9 +118,9 @@ def classify_environments(
 ) -> dict[str, Kind]:
     """Return the kinds of environments with packages from sources, by name. `names` are the names of `requested`."""
     kinds = {name: Kind.SAVED for name, environment in environments.items() if environment.source}
-    for text, name in zip(requested, names, strict=True):
-        if name in kinds and text != name and (spec := parse_source(text)):
-            kinds[name] = classify_package(spec, project, repository)
+    for value, name in zip(requested, names, strict=True):
+        if name in kinds and isinstance(value, FromSource):
+            kinds[name] = classify_package(value, project, repository)
     return kinds
 
 

@@ -8,6 +8,7 @@ from harness.analysis.claims import ClaimResult
 from harness.analysis.results import Results
 from harness.environments.adhoc import add_requested
 from harness.environments.catalog import load_environments
+from harness.environments.requested import parse_requested
 from harness.model.defaults import CLAIM_MEASURE, CLAIM_WARMUP, ISSUE_BUDGET, MOST_ISSUES_BUDGET
 from harness.model.errors import CannotRunHereError, NothingSelectedError, UsageError
 from harness.project import Project
@@ -79,7 +80,7 @@ def find_nightly(options: Request, print_line: Callable[[str], None]) -> str:
     """Return the environment of the newest nightly wheel. If it can't be found, print the reason and return ""."""
     package = "tf-nightly" if options.gpu or options.gpus or options.gpu_via else "tf-nightly-cpu"
     try:
-        _, (name,) = add_requested(load_environments(Project.find()), [package])
+        _, (name,) = add_requested(load_environments(Project.find()), [parse_requested(package)])
     except (UsageError, CannotRunHereError) as error:
         print_line(f"Not measured in {package}: {error.message}")
         return ""

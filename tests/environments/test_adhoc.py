@@ -7,6 +7,7 @@ import pytest
 from harness.backends.verification import Verification
 from harness.environments import adhoc
 from harness.environments.locks import list_inputs, load_lock, write_lock
+from harness.environments.requested import parse_requested
 from harness.model.environment import Device, Environment
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import Gpu, GpuHost
@@ -26,7 +27,7 @@ def wheel(package: str, version: str, python: str = "311") -> str:
 
 
 def request(text: str, catalogue: Mapping[str, Environment] = KNOWN) -> Environment:
-    environments, (name,) = adhoc.add_requested(catalogue, [text])
+    environments, (name,) = adhoc.add_requested(catalogue, [parse_requested(text)])
     return environments[name]
 
 
@@ -160,7 +161,7 @@ def test_what_does_not_resolve_gets_the_resolvers_own_words(package_index, proje
 
 def test_names_globs_and_files_of_others_are_left_alone(package_index):
     names = ["tf2.5", "tf*", "../tensorflow", "tensorflow-9", ""]
-    assert adhoc.add_requested(KNOWN, names) == (KNOWN, names)
+    assert adhoc.add_requested(KNOWN, map(parse_requested, names)) == (KNOWN, names)
     assert package_index.asked == 0
 
 

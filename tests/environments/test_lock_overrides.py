@@ -4,6 +4,7 @@ import pytest
 
 from harness.environments import adhoc
 from harness.environments.locks import describe_overrides, load_lock, lock_file, write_lock
+from harness.environments.requested import parse_requested
 from harness.model.environment import Device, Environment, Requirement, installed
 from harness.model.errors import UsageError
 from harness.project import Project
@@ -47,7 +48,7 @@ def base(index, project):
 
 
 def override(text: str, project: Project) -> Requirement:
-    environments, (name,) = adhoc.add_requested({BASE.name: BASE}, [text])
+    environments, (name,) = adhoc.add_requested({BASE.name: BASE}, [parse_requested(text)])
     return load_lock(project, environments[name], Device.CPU)
 
 
@@ -140,7 +141,7 @@ def test_what_cannot_be_moved_is_told(index, base, project, snapshot):
         *("tf2.51+numpy==1.26.9", "tf2.15+numpyy==1.26.9", "tf2.15+numpyy<2", "tf2.15+six==1.15.0"),
         *("tf2.15+tensorflow<2.15", "old-ngc+numpy==1.26.9"),
     ]
-    errors = {text: catch_text(UsageError, adhoc.add_requested, catalogue, [text]) for text in texts}
+    errors = {text: catch_text(UsageError, adhoc.add_requested, catalogue, [parse_requested(text)]) for text in texts}
     # what would change nothing, and a source whose wheels are for other Pythons
     for text in ("tf2.15+numpy<2", "tf2.15+h5py==2.10.0"):
         errors[text] = catch_text(UsageError, override, text, project)

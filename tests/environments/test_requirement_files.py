@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from harness.environments.lines import PYTHONS
-from harness.environments.requirement_files import LOCKS, is_package_file, read
+from harness.environments.requirement_files import read
 from harness.machine.uv import run_uv
 from harness.model.errors import UsageError
 from tests.errors import catch_text
@@ -147,9 +147,3 @@ def test_no_error_quotes_a_file_elsewhere_that_a_line_or_a_link_names(lines, tmp
     write(folder, "uv.lock", "version = 1")
     (folder / "pyproject.toml").symlink_to(tmp_path / "elsewhere")
     assert "s3cret" not in catch_text(UsageError, read, folder / "uv.lock")
-
-
-def test_a_file_is_known_by_its_name():
-    assert all(map(is_package_file, ["env/requirements.txt", "environment.yml", "pyproject.toml", *LOCKS]))
-    assert not is_package_file("tf2.15")
-    assert not is_package_file("tensorflow==2.15.0")

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 import pytest
 
 from harness.environments import sources
-from harness.environments.sources import SourceSpec, is_on_this_machine, parse_source
+from harness.environments.requested import FromSource, Named
+from harness.environments.sources import is_on_this_machine
 from harness.model.environment import Device, Environment, Lock, Requirement, pins
 from harness.model.errors import UsageError
 from tests.errors import catch_text
@@ -12,22 +13,6 @@ from tests.packageindex import PackageIndex
 
 BASE = Environment("tf2.21", "2.21.0", "3.11", "2026-04-15T00:00:00Z", keras="3.14.0")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def test_a_source_has_a_base_a_package_and_a_place():
-    specs = {
-        "tf2.21+keras@/here": ("tf2.21", "keras", "/here"),
-        "tf2.21+numpy==2.1+Keras@.": ("tf2.21+numpy==2.1", "keras", "."),
-        "tf2.21+tf_keras@pr/12": ("tf2.21", "tf-keras", "pr/12"),
-        "tf2.21+keras@git+https://host/a/b@v3": ("tf2.21", "keras", "git+https://host/a/b@v3"),
-        "tensorflow@tf.whl": ("", "tensorflow", "tf.whl"),
-        "tf2.21+keras@release-day": ("tf2.21", "keras", "release-day"),
-        "tf2.21+keras-nightly@2026-08-01+numpy@/x": ("tf2.21+keras-nightly@2026-08-01", "numpy", "/x"),
-    }
-    assert {text: parse_source(text) for text in specs} == {text: SourceSpec(*spec) for text, spec in specs.items()}
-    for text in ("tf2.21", "tf2.*", "tf2.0+numpy==1.21.6", "tf2.21+keras-nightly@2026-08-01", "keras@"):
-        assert parse_source(text) is None, text
-    assert parse_source("tf-nightly@today") is None
 
 
 def test_a_source_is_on_this_machine_or_has_an_address():
@@ -45,7 +30,7 @@ def test_a_source_is_on_this_machine_or_has_an_address():
         ("pr/12", "/clone"): True,
     }
     assert {
-        (place, repository): is_on_this_machine(SourceSpec("tf2.21", "keras", place), repository)
+        (place, repository): is_on_this_machine(FromSource(Named("tf2.21"), "keras", place), repository)
         for place, repository in places
     } == places
 

@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 from harness.environments import adhoc, index, requirement_files
 from harness.environments import catalog as environments
+from harness.environments.requested import parse_requested
 from harness.files import parse_json
 from harness.history import nightly_file, overdue, summary
 from harness.history.alerts import read_issues
@@ -41,7 +42,7 @@ def environment(data: bytes, folder: Path) -> None:
     error = CannotRunHereError("no index")
     with patch.object(index, "run_uv", side_effect=error):
         for text in split_names([data.decode(errors="surrogateescape")], "-e"):
-            adhoc.add_requested(catalog, [text])
+            adhoc.add_requested(catalog, [parse_requested(text)])
 
 
 @cache

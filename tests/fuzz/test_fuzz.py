@@ -174,7 +174,7 @@ TARGETS = {
     "run": Target(run_json, lambda: [_run()], 1_000, is_json=True),
     **{
         path.name: Target(handed.make_package_reader(path.name), lambda path=path: [path.read_bytes()], 1_000)  # type: ignore[misc]
-        for path in sorted((ROOT / "tests" / "catalog" / "package_files").iterdir())
+        for path in sorted((ROOT / "tests" / "environments" / "package_files").iterdir())
     },
     "environment": Target(handed.environment, lambda: ENVIRONMENTS, 1_000),
     "nightly": Target(handed.nightly, lambda: [(ROOT / ".github" / "nightly.toml").read_bytes()], 1_000),

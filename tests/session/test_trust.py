@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.environments.sources import SourceSpec
+from harness.environments.requested import FromSource, Named
 from harness.files import get_cache_dir
 from harness.project import Project
 from harness.session import trust
@@ -92,6 +92,6 @@ def test_a_package_is_the_users_if_it_is_in_their_checkout(project, tmp_path, mo
         ("https://example.org/mine", "", Kind.REVISION),
         (str(write(tmp_path / "mine-1.0-py3-none-any.whl")), "", Kind.FILE),
     ):
-        assert trust.classify_package(SourceSpec("new", "mine", place), project, used) is kind, place
+        assert trust.classify_package(FromSource(Named("new"), "mine", place), project, used) is kind, place
     monkeypatch.setattr(os, "geteuid", lambda: repository.folder.stat().st_uid + 1)
-    assert trust.classify_package(SourceSpec("new", "mine", folder), project) is Kind.FOREIGN
+    assert trust.classify_package(FromSource(Named("new"), "mine", folder), project) is Kind.FOREIGN
