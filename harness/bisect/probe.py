@@ -29,7 +29,7 @@ from harness.model.scenario import STEP, Cell
 from harness.plan.selection import resolve
 from harness.project import Project
 from harness.session import trust
-from harness.session.planning import UNPILOTED
+from harness.session.planning.lengths import UNPILOTED
 from harness.session.request import Request
 from harness.session.sources import WheelMaker
 from harness.store.folder import RunFolder

@@ -26,7 +26,7 @@ from harness.model.defaults import MARGIN
 from harness.model.errors import CannotRunHereError, DamagedError, explain_unwritable
 from harness.model.launch import Launch, Role
 from harness.model.texts import counted, format_plain
-from harness.session.planning import Planned
+from harness.session.planning.planned import Planned
 from harness.session.request import Request, options
 from harness.session.running import Listener, prepare, run
 

@@ -34,7 +34,8 @@ from harness.machine.lock import hold_machine, is_held
 from harness.machine.slots import Slot
 from harness.model.errors import CannotRunHereError, DamagedError, Exit, FileError, UnavailableError, UsageError
 from harness.model.texts import has_password
-from harness.session.planning import Planned, replace_fallbacks
+from harness.session.planning.plan import replace_fallbacks
+from harness.session.planning.planned import Planned
 from harness.session.request import AUTO, EVENLY, LaunchRequest, Request, format_seconds
 from harness.session.running import Listener, hold_run, make_run_id, prepare
 from harness.session.slot_plans import choose_slot_gpus, divide_into_slots

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness.session import doctor, images, names, scenarios, scripts, sources, versions
     from harness.session.forecast import DurationEstimate, estimate_duration
-    from harness.session.planning import Planned, plan
+    from harness.session.planning.plan import plan
+    from harness.session.planning.planned import Planned
     from harness.session.reporting import (
         Gate,
         Written,
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "forecast": ("DurationEstimate", "estimate_duration"),
-    "planning": ("Planned", "plan"),
+    "planning.plan": ("plan",),
+    "planning.planned": ("Planned",),
     "reporting": (
         *(
             "Gate",

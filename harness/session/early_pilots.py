@@ -15,7 +15,7 @@ from harness.model.texts import counted
 from harness.runner.executor import RunExecutor, WalkListener
 from harness.runner.launching import LaunchMonitor, LaunchSlot
 from harness.session.jobs import JobMaker
-from harness.session.planning import Planned
+from harness.session.planning.planned import Planned
 from harness.store.folder import RunFolder
 
 

@@ -15,7 +15,7 @@ from harness.model.launch import Launch, Protocol, Role, Sampling, Status
 from harness.model.run import Plan, Run
 from harness.model.scenario import Cell
 from harness.plan.gpus import find_first_starts, find_lazy_starts
-from harness.session.planning import Planned
+from harness.session.planning.planned import Planned
 from harness.session.request import Request
 from harness.store.folder import RunFolder, pause_garbage_collection
 
@@ -133,7 +133,7 @@ def estimate_duration(planned: Planned) -> DurationEstimate:
     if (
         earlier
         and has_caches
-        and _list_drivers(earlier.host) == _list_drivers(collect_facts(planned.cards, planned.gpu_host))
+        and _list_drivers(earlier.host) == _list_drivers(collect_facts(planned.gpus, planned.gpu_host))
     ):
         started = {cell.environment for cell in earlier_times if cell.device is Device.GPU}
     first_starts, lazy_starts = (len({*find(plan)} - started) for find in (find_first_starts, find_lazy_starts))

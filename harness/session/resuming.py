@@ -23,7 +23,7 @@ from harness.project import Project
 from harness.report.sections import run_info
 from harness.runner.rounds import RoundLog
 from harness.session.jobs import JobMaker
-from harness.session.planning import Planned
+from harness.session.planning.planned import Planned
 from harness.session.reporting import load_results
 from harness.session.request import Request
 from harness.store.folder import RunFolder
@@ -146,7 +146,7 @@ def load_earlier(
         scenarios=scenarios,
         reference=stored_run.reference,
         gpu_host=gpu_host,
-        cards=cards,
+        gpus=cards,
         refused={},
         packages={},
     )

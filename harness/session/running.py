@@ -54,7 +54,8 @@ from harness.runner.stop_rules import find_stops
 from harness.session.early_pilots import Pilots
 from harness.session.images import keep_gpu_code
 from harness.session.jobs import JobMaker
-from harness.session.planning import Planned, drop_environments, replace_fallbacks, set_environments
+from harness.session.planning.plan import replace_fallbacks
+from harness.session.planning.planned import Planned, drop_environments, set_environments
 from harness.session.reporting import Written, load_results, report
 from harness.session.resuming import Earlier, find_slot, load_earlier, make_changed_error, read_machine_facts
 from harness.session.slot_plans import limit_to_slot
@@ -249,7 +250,7 @@ def _start_run(
     `resources` are kept until the run has ended. `slots` is the number of the machine's slots.
     """
     root, limits, clock = planned.project.root, planned.plan.limits, planned.plan.lock_clocks
-    _hold_gpus(resources, limits, planned.cards, clock, listener)
+    _hold_gpus(resources, limits, planned.gpus, clock, listener)
     now = datetime.now(UTC)
     run_id = make_run_id(now)
     name = planned.request.backend
@@ -267,7 +268,7 @@ def _start_run(
         _try_gpus(backend, planned.needed, listener)  # before building images, with an existing image
     backend.check_room(planned.needed)
     if limits.gpus:
-        for sentence in [*planned.first_starts, *gpus.list_sharing(planned.cards)]:
+        for sentence in [*planned.first_starts, *gpus.list_sharing(planned.gpus)]:
             listener.say(sentence)
     folder = RunFolder.create(planned.request.results, run_id)
     try:
@@ -293,7 +294,7 @@ def _start_run(
             environments=planned.environments,
             scenarios=list(planned.scenarios.values()),
             backend=replace(facts, why=reason),
-            host=read_machine_facts(limits, planned.cards, planned.gpu_host, clock),
+            host=read_machine_facts(limits, planned.gpus, planned.gpu_host, clock),
             folder=str(folder.path),
             commit=_find_commit(planned.project),
             suite=planned.suite,
@@ -318,7 +319,7 @@ def _start_run(
             f"The secret that signs runs can't be saved in {get_data_dir()}. This run can't be continued (--resume) "
             "after it ends."
         )
-    watch = gpus.choose_monitor(planned.cards)
+    watch = gpus.choose_monitor(planned.gpus)
     return _ReadyRun(folder, new_run, planned.requirements, jobs, backend, watch, finished_launches)
 
 
@@ -396,7 +397,7 @@ def _suggest_environments(planned: Planned, backend: RegisteredBackend) -> str:
         environment
         for environment in load_environments(planned.project).values()
         if set(devices) <= set(environment.devices)
-        and not fit(environment, planned.cards, planned.gpu_host).is_impossible
+        and not fit(environment, planned.gpus, planned.gpu_host).is_impossible
     ]
 
     def is_here(environment: Environment) -> bool:
@@ -419,7 +420,7 @@ def _reopen_run(earlier_run: Earlier, listener: Listener, resources: ExitStack) 
     Raises UsageError if a file or image of the run has changed.
     """
     stored_run, planned, path = earlier_run.run, earlier_run.planned, earlier_run.folder.path
-    limits, cards, root = stored_run.plan.limits, planned.cards, planned.project.root
+    limits, cards, root = stored_run.plan.limits, planned.gpus, planned.project.root
     jobs = JobMaker(planned.project, planned.scenarios, limits)
     _hold_gpus(resources, limits, cards, stored_run.plan.lock_clocks, listener)
     # use the original backend, because the decision to run an untrusted script was made for it

@@ -10,7 +10,8 @@ from harness.machine.gpu import selection as gpus
 from harness.machine.slots import Slot, divide_machine
 from harness.model.errors import UsageError
 from harness.model.gpu import CPU_ALONE, Gpu
-from harness.session.planning import Planned, add_cores
+from harness.session.planning.machine import add_cores
+from harness.session.planning.planned import Planned
 
 
 def divide_into_slots(planned: Planned, count: int | None) -> list[Slot]:
@@ -23,7 +24,7 @@ def divide_into_slots(planned: Planned, count: int | None) -> list[Slot]:
 
 def choose_slot_gpus(planned: Planned) -> Sequence[Gpu]:
     """Return the GPUs for slots, one GPU per slot. Raises UsageError if the GPUs are different models."""
-    cards = planned.cards if planned.request.gpus else planned.gpu_host.cards
+    cards = planned.gpus if planned.request.gpus else planned.gpu_host.cards
     models = {card.name: card for card in cards}
     if len(models) > 1:
         names = "; ".join(f"{card.index}: {card.name}" for card in models.values())
@@ -47,4 +48,4 @@ def limit_to_slot(planned: Planned, slot: Slot, slots: int) -> Planned:
     limits = add_cores(limits, request, planned.scenarios.values(), slot.cpus)
     host = registry.find_gpu_host(request.backend, planned.project.root) if slot.gpu else CPU_ALONE
     cards = gpus.select_gpus(limits.gpus, host) if slot.gpu else []
-    return replace(planned, plan=replace(planned.plan, limits=limits), gpu_host=host, cards=cards)
+    return replace(planned, plan=replace(planned.plan, limits=limits), gpu_host=host, gpus=cards)

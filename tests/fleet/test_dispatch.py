@@ -280,7 +280,7 @@ def on_gpus(planned: session.Planned, *models: str, **changes: object) -> sessio
     names = tuple(str(card.index) for card in cards)
     request = replace(planned.request, gpus=",".join(names), **changes)  # type: ignore[arg-type]
     plan = replace(planned.plan, limits=replace(planned.plan.limits, gpus=names))
-    return replace(planned, request=request, plan=plan, cards=cards, gpu_host=GpuHost(cards))
+    return replace(planned, request=request, plan=plan, gpus=cards, gpu_host=GpuHost(cards))
 
 
 def test_spread_is_a_slot_for_each_gpu(planned, monkeypatch):

@@ -21,10 +21,13 @@ from harness.plan.availability import assess_on_gpus
 from harness.plan.gpus import find_first_starts, fit
 from harness.project import Project
 from harness.runner.executor import RunExecutor
-from harness.session import planning, running
+from harness.session import running
 from harness.session.forecast import START, DurationEstimate, estimate_duration
-from harness.session.planning import Planned
-from harness.session.planning import plan as make_plan
+from harness.session.planning import cells as step_cells
+from harness.session.planning import inputs
+from harness.session.planning import planned as planned_module
+from harness.session.planning.plan import plan as make_plan
+from harness.session.planning.planned import Planned
 from harness.session.reporting import Written
 from harness.session.request import Request
 from tests.cards import A100, B200, H100, RTX3090, RTX4090, RTX5090, T4, V100
@@ -69,18 +72,24 @@ def once(function: Callable[..., Any]) -> Callable[..., Any]:
     return read
 
 
-FILES = {
-    name: once(getattr(planning, name)) for name in ("find_scenarios", "load_lock", "read_suites", "load_environments")
-}
+FILES = [
+    (module, name, once(getattr(module, name)))
+    for module, names in (
+        (inputs, ["find_scenarios", "read_suites", "load_environments"]),
+        (step_cells, ["load_lock"]),
+        (planned_module, ["load_environments"]),
+    )
+    for name in names
+]
 
 
 @pytest.fixture
 def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
     """Return a function that plans a suite, or other options, for a machine with one GPU and this driver."""
     monkeypatch.setenv("HARNESS_PROJECT", str(ROOT))
-    for name, read in FILES.items():
-        monkeypatch.setattr(planning, name, read)
-    monkeypatch.setattr(planning, "_make_supply_check", lambda *_: lambda requirement: Supply.HERE)
+    for module, name, read in FILES:
+        monkeypatch.setattr(module, name, read)
+    monkeypatch.setattr(step_cells, "_make_supply_check", lambda *_: lambda requirement: Supply.HERE)
 
     def make(card: Gpu, driver: str = "550.54.15", *, has_packages: bool = False, **options: object) -> Planned:
         host = GpuHost(cards=[card], driver=driver, cuda=DRIVERS[driver], needs_packages=has_packages)
@@ -113,7 +122,7 @@ def test_a_suite_compares_releases_in_their_order_or_says_of_each_why_not(plan, 
         for group in lone:  # what is alone was alone before, or its scenario has statements to check
             assert count_cells(suite)[group.name] == 1 or planned.scenarios[group.scenario].expect
         for entry in planned.plan.unavailable:
-            support = fit(CATALOG[entry.cell.environment], planned.cards, planned.gpu_host)
+            support = fit(CATALOG[entry.cell.environment], planned.gpus, planned.gpu_host)
             needs = {need.reason for need in planned.scenarios[entry.cell.scenario].needs}
             assert not support.is_impossible or entry.reason in {support.reason, *needs}
         substitutes = [fallback.environment for fallback in planned.plan.stand_ins]
@@ -122,7 +131,7 @@ def test_a_suite_compares_releases_in_their_order_or_says_of_each_why_not(plan, 
             if fallback.is_itself_too:  # the report shows the comparison that is missing
                 sentence = f"does not compare {fallback.environment} and {fallback.role}."
                 assert sentence in describe_fallbacks(planned.plan.stand_ins)
-            assert fallback.reason == fit(CATALOG[fallback.role], planned.cards, planned.gpu_host).reason
+            assert fallback.reason == fit(CATALOG[fallback.role], planned.gpus, planned.gpu_host).reason
             assert CATALOG[fallback.environment].release[0] == CATALOG[fallback.role].release[0]
 
 
@@ -133,7 +142,7 @@ def test_a_requested_release_runs_or_is_refused_for_its_own_reason(plan, pairs):
         planned = plan(card, driver, environments=names, scenarios=["matmul_loop"], axes={"mode": ["function"]})
         unavailable = {entry.cell.environment: entry for entry in planned.plan.unavailable}
         for name in names:
-            support = assess_on_gpus(CATALOG[name], CATALOG.values(), planned.cards, planned.gpu_host)
+            support = assess_on_gpus(CATALOG[name], CATALOG.values(), planned.gpus, planned.gpu_host)
             if support.is_impossible:
                 assert (unavailable[name].reason, unavailable[name].advice) == (support.reason, support.advice)
                 assert support.advice

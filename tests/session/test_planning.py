@@ -17,8 +17,8 @@ from harness.model.launch import SHORT, Clock, Interleave, Protocol
 from harness.model.run import Shard
 from harness.project import Project
 from harness.session.jobs import JobMaker
-from harness.session.planning import Planned, drop_environments
-from harness.session.planning import plan as make_plan
+from harness.session.planning.plan import plan as make_plan
+from harness.session.planning.planned import Planned, drop_environments
 from harness.session.request import EVENLY, ProfileRequest, Request
 from tests import factories
 from tests.cards import H100, RTX5090, V100
@@ -142,7 +142,7 @@ def test_a_run_has_the_device_the_cores_the_locks_and_the_times_that_its_options
     limits = on_gpu.plan.limits
     assert (limits.gpus, limits.cpus, limits.seconds, on_gpu.plan.lock_clocks) == (("0",), None, 600.0, "base")
     assert limits.first_start_seconds > 3600.0
-    assert (on_gpu.requirements["old"].lock.path.name, on_gpu.cards) == ("old-gpu.txt", [V100])
+    assert (on_gpu.requirements["old"].lock.path.name, on_gpu.gpus) == ("old-gpu.txt", [V100])
     assert plan(environments=["old"], gpu_via=GpuWay.CDI).plan.limits.gpus == ("0",)
     # what was typed wins
     limits = plan(environments=["old"], gpus="0", cpus="1", timeout=90.0).plan.limits
@@ -173,7 +173,7 @@ def test_where_containers_get_all_gpus_or_none_a_launch_gets_all(plan, monkeypat
     monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: host)
     selection = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "environments": ["new"]}
     planned = make_plan(Request(**selection, gpu=True))
-    assert (planned.plan.limits.gpus, len(planned.cards)) == (("all",), 2)
+    assert (planned.plan.limits.gpus, len(planned.gpus)) == (("all",), 2)
     with pytest.raises(CannotRunHereError, match=r"--gpus 1: .*containers get all of this machine's 2 GPUs or none"):
         make_plan(Request(**selection, gpus="1"))
 

@@ -557,7 +557,7 @@ def test_clocks_are_locked_before_anything_is_made_and_unlocked_where_a_run_cann
     monkeypatch.setattr("harness.session.running.registry.choose", refuse)
     planned = session.plan(session.Request(**options))
     limits = replace(planned.plan.limits, gpus=("0",))
-    planned = replace(planned, plan=replace(planned.plan, limits=limits, lock_clocks="base"), cards=[H100])
+    planned = replace(planned, plan=replace(planned.plan, limits=limits, lock_clocks="base"), gpus=[H100])
     ears = Ears()
     with pytest.raises(CannotRunHereError, match="no engine"):
         session.run(planned, ears)

@@ -13,7 +13,7 @@ from harness.model.issues import parse
 from harness.model.launch import Launch
 from harness.model.run import Shard
 from harness.model.scenario import Cell
-from harness.session.planning import plan
+from harness.session.planning.plan import plan
 from harness.session.reporting import Gate
 from harness.session.request import EVENLY, Request
 from harness.upstream import repro

@@ -1,0 +1,134 @@
+"""The steps of a plan that read its inputs: scenarios, suites and environments."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from harness.environments.catalog import load_environments
+from harness.environments.requested import parse_requested
+from harness.machine.lock import hold_machine
+from harness.model.errors import FileError, HarnessError, UsageError
+from harness.model.scenario import DEFAULT_SUITE, DEVICE, Scenario
+from harness.plan import claims, settings
+from harness.plan.selection import Catalog, Selection, remove_broken, resolve
+from harness.project import Project
+from harness.scenarios.catalog import (
+    find_scenario_files,
+    find_scenarios,
+    load_scenario,
+    read_suites,
+)
+from harness.session import sources, trust
+from harness.session.planning.draft import Draft
+from harness.session.planning.machine import add_cores
+from harness.session.request import LaunchRequest
+
+
+def load_scenarios(draft: Draft) -> Draft:
+    """Add the scenarios and suites with the requested axes, the selection, and the claims.
+
+    Raises UsageError for unknown names, and FileError if all selected scenarios have invalid files.
+    """
+    request = draft.request
+    scenarios, errors, names = _load_files(draft.project, request.scenarios)
+    suites, findings = read_suites(draft.project)
+    findings.check()
+    catalog = Catalog(environments=(), scenarios=scenarios, suites=suites)
+    selection = Selection(suite=draft.suite, scenarios=names, axes=request.axes)
+    selection, catalog, refused = _drop_invalid(selection, catalog, errors)
+    # several devices are an axis too
+    device_axis = {DEVICE: [device.value for device in draft.devices]} if len(draft.devices) > 1 else {}
+    catalog = settings.add_setting_axes(replace(selection, axes={**selection.axes, **device_axis}), catalog)
+    return replace(
+        draft,
+        limits=add_cores(draft.limits, request, catalog.scenarios.values(), os.sched_getaffinity(0)),
+        catalog=catalog,
+        suites=suites,
+        findings=findings,
+        selection=selection,
+        refused=refused,
+        claims=_find_claims(request, selection, catalog),
+    )
+
+
+def _load_files(project: Project, texts: Sequence[str]) -> tuple[dict[str, Scenario], dict[str, FileError], list[str]]:
+    """Return the scenarios of the project and of the given files, and the errors of invalid ones, by name.
+
+    The last value has the given names and globs, in which files are replaced by the names of their scenarios.
+    """
+    listing = find_scenarios(project, texts)
+    scenarios, errors, names = dict(listing.scenarios), dict(listing.broken), []
+    paths = {path.stem: path.resolve() for path in find_scenario_files(project)}
+    for text in texts:
+        if not text.endswith(".py"):
+            names.append(text)
+            continue
+        path = Path(text).resolve()
+        existing_path = paths.setdefault(path.stem, path)
+        if existing_path != path:
+            raise UsageError(f"{text} has the name of the scenario {existing_path}.", "Rename the file.")
+        names.append(path.stem)
+        if path.stem not in scenarios and path.stem not in errors:
+            try:
+                scenarios[path.stem] = load_scenario(path)
+            except FileError as error:
+                errors[path.stem] = error
+    return scenarios, errors, names
+
+
+def _drop_invalid(
+    selection: Selection, catalog: Catalog, errors: Mapping[str, FileError]
+) -> tuple[Selection, Catalog, dict[str, FileError]]:
+    """Return the selection and the catalog without invalid scenarios, and the errors of these scenarios.
+
+    Raises FileError if all selected scenarios are invalid.
+    """
+    selection, catalog, names = remove_broken(selection, catalog, errors)
+    selected_errors = {name: errors[name] for name in names if name in errors}
+    if selected_errors and len(selected_errors) == len(names):
+        raise FileError(problem for error in selected_errors.values() for problem in error.problems)
+    return selection, catalog, selected_errors
+
+
+def _find_claims(request: LaunchRequest, selection: Selection, catalog: Catalog) -> list[claims.ScenarioClaim]:
+    """Return the requested claims of the selected scenarios. Raises UsageError."""
+    if request.claims and request.suite:
+        raise UsageError("--claim and --suite can't be combined: both select cells.", "Use one of them.")
+    names = resolve(selection.scenarios or ["*"], list(catalog.scenarios), "scenario") if request.claims else []
+    return claims.find_claims(request.claims, [catalog.scenarios[name] for name in names])
+
+
+def resolve_environments(draft: Draft, say: Callable[[str], object] | None, *, wait: bool, builds: bool) -> Draft:
+    """Add the environments. Packages from sources are built, with a message to `say`, unless `builds` is false.
+
+    With `wait`, a build waits for the end of another run. Raises the errors of `WheelMaker.resolve`.
+    """
+    request = draft.request
+    maker = sources.WheelMaker(
+        draft.project,
+        request.backend,
+        request.repository,
+        is_trusted=request.trust,
+        builds=builds,
+        say=say,
+        lock=lambda: hold_machine(say if wait else None),
+    )
+    requested = [parse_requested(text) for text in (*request.environments, request.reference)]
+    line_errors: dict[str, HarnessError] = {}
+    environments, names = maker.resolve(load_environments(draft.project), requested, line_errors)
+    *requested_names, baseline = names
+    # scenarios without a suite are measured in the environments of the default suite
+    suite = "" if draft.suite else DEFAULT_SUITE
+    defaults = draft.suites[suite].environments if suite in draft.suites else ()
+    return replace(
+        draft,
+        environments=environments,
+        requested=requested_names,
+        baseline=baseline,
+        line_errors=line_errors,
+        packages=trust.classify_environments(requested, names, environments, draft.project, request.repository),
+        unbuilt=maker.unbuilt,
+        selection=replace(draft.selection, environments=requested_names or defaults),
+        catalog=replace(draft.catalog, environments=list(environments)),
+    )
