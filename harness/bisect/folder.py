@@ -14,7 +14,7 @@ from typing import Any
 from harness.bisect.request import BisectRequest
 from harness.files import append, parse_json, read, write_atomically
 from harness.model.errors import UsageError, explain_unwritable
-from harness.session.running import make_run_id
+from harness.session.starting import make_run_id
 from harness.store.signature import is_from_here, sign
 
 #: The advice if the folder of a search cannot be written.

@@ -9,7 +9,7 @@ from harness.model.defaults import BISECT_BUDGET, MARGIN
 from harness.model.errors import UsageError
 from harness.model.scenario import STEP
 from harness.plan.selection import parse_axes
-from harness.session.request import Option, OptionPanel, format_length, read_seconds
+from harness.session.options import Option, OptionPanel, format_length, read_seconds
 
 
 def read_cell_axes(texts: Sequence[str], option: str) -> dict[str, str]:

@@ -111,7 +111,8 @@ class Command(_WithExamples, TyperCommand):
         If an option has the same flag as an option of a request, it also has that option's metavar and panel, unless
         the command sets them.
         """
-        from harness.session.request import OptionPanel, Request, options  # noqa: PLC0415 - only help needs it
+        from harness.session.options import OptionPanel  # noqa: PLC0415 - only help needs it
+        from harness.session.request import Request, options  # noqa: PLC0415 - only help needs it
 
         params: list[Any] = self.get_params(ctx)
         records = [(param, record) for param in params if (record := param.get_help_record(ctx))]

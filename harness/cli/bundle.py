@@ -8,7 +8,7 @@ import typer
 from harness.cli import completion, options
 from harness.cli.messages import say
 from harness.plan.selection import parse_axes
-from harness.session.request import split_names
+from harness.session.options import split_names
 
 
 def bundle(

@@ -99,7 +99,7 @@ def complete_axes(context: typer.Context, incomplete: str) -> list[tuple[str, st
 
     The axes are from the scenarios on the command line, or without them from all scenarios.
     """
-    from harness.session.request import split_names  # noqa: PLC0415 - only this completion needs it
+    from harness.session.options import split_names  # noqa: PLC0415 - only this completion needs it
 
     scenario_names = split_names(context.params.get("scenarios") or (), "-s")
     values = session.names.list_axes(scenario_names, context.params.get("suite") or "")

@@ -10,7 +10,8 @@ from harness.cli.messages import handle_signals, say_refused
 from harness.machine.identity import name_machine
 from harness.model.errors import Exit
 from harness.model.texts import counted, format_plain
-from harness.session.request import AUTO, Request
+from harness.session.options import AUTO
+from harness.session.request import Request
 
 app = typer.Typer(no_args_is_help=True, help="Give this machine a name, and check its slots.", cls=advice.CommandGroup)
 

@@ -21,7 +21,7 @@ from harness.model.defaults import MARGIN
 from harness.model.errors import Exit, HarnessError, NothingSelectedError, UsageError
 from harness.model.launch import Clock
 from harness.model.texts import counted, escape
-from harness.session.request import read_whole
+from harness.session.options import read_whole
 
 if TYPE_CHECKING:
     from harness.history.alerts import IssueStep

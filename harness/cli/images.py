@@ -17,7 +17,7 @@ from harness.files import write_atomically
 from harness.model.environment import Device
 from harness.model.errors import Exit, explain_unwritable
 from harness.model.texts import counted
-from harness.session.request import read_whole
+from harness.session.options import read_whole
 
 app = typer.Typer(
     help="List, lock, build, verify and pack container images.", no_args_is_help=True, rich_markup_mode=None

@@ -10,7 +10,8 @@ from harness.cli import completion, options
 from harness.cli.dryrun import show_plan
 from harness.cli.messages import say
 from harness.model.errors import UsageError
-from harness.session.request import OptionPanel, Request
+from harness.session.options import OptionPanel
+from harness.session.request import Request
 
 
 @options.of(Request)

@@ -11,7 +11,8 @@ import typer
 
 from harness.backends.registry import CHOICES
 from harness.cli import completion
-from harness.session.request import FieldOption, OptionPanel, Request, get_shared_option, options, read_whole
+from harness.session.options import FieldOption, OptionPanel, read_whole
+from harness.session.request import Request, get_shared_option, options
 
 RequestType = TypeVar("RequestType")
 

@@ -7,7 +7,8 @@ import typer
 from harness.cli import completion, options
 from harness.cli.dryrun import show_plan
 from harness.cli.messages import format_columns, say
-from harness.session.request import OptionPanel, Request
+from harness.session.options import OptionPanel
+from harness.session.request import Request
 
 if TYPE_CHECKING:
     from harness.upstream.issue_index import KnownIssue, Library

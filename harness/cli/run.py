@@ -9,7 +9,8 @@ from harness import session
 from harness.cli import options
 from harness.cli.dryrun import show_plan
 from harness.cli.messages import say
-from harness.session.request import OptionPanel, Request
+from harness.session.options import OptionPanel
+from harness.session.request import Request
 
 #: Fields of a request that `harness run` sets itself, so they get no option.
 _PRESET_FIELDS = (

@@ -26,9 +26,11 @@ from harness.model.defaults import MARGIN
 from harness.model.errors import CannotRunHereError, DamagedError, explain_unwritable
 from harness.model.launch import Launch, Role
 from harness.model.texts import counted, format_plain
+from harness.session.listener import Listener
 from harness.session.planning.planned import Planned
+from harness.session.preparing import prepare
 from harness.session.request import Request, options
-from harness.session.running import Listener, prepare, run
+from harness.session.running import run
 
 #: The smallest and the largest number of blocks, and the launches per block. A block runs the work in one slot alone
 #: and in all slots.

@@ -34,11 +34,15 @@ from harness.machine.lock import hold_machine, is_held
 from harness.machine.slots import Slot
 from harness.model.errors import CannotRunHereError, DamagedError, Exit, FileError, UnavailableError, UsageError
 from harness.model.texts import has_password
+from harness.session.listener import Listener
+from harness.session.options import AUTO, EVENLY, format_seconds
 from harness.session.planning.plan import replace_fallbacks
 from harness.session.planning.planned import Planned
-from harness.session.request import AUTO, EVENLY, LaunchRequest, Request, format_seconds
-from harness.session.running import Listener, hold_run, make_run_id, prepare
+from harness.session.preparing import prepare
+from harness.session.request import LaunchRequest, Request
+from harness.session.running import hold_run
 from harness.session.slot_plans import choose_slot_gpus, divide_into_slots
+from harness.session.starting import make_run_id
 from harness.store.folder import RunFolder
 from harness.store.signature import is_from_here, sign
 

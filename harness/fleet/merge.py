@@ -20,7 +20,8 @@ from harness.model.texts import counted, escape, format_cpu_list, joined
 from harness.plan import shards
 from harness.plan.groups import name_group
 from harness.session.reporting import load_results, report
-from harness.session.running import Ended, make_run_id
+from harness.session.running import Ended
+from harness.session.starting import make_run_id
 from harness.store.folder import RunFolder, pause_garbage_collection
 
 #: The largest artifact that is copied, in bytes.

@@ -15,7 +15,8 @@ from harness import DISTRIBUTION, package_data
 from harness.model.errors import CannotRunHereError
 from harness.model.scenario import Scenario
 from harness.project import Project
-from harness.session.request import EVENLY, Request
+from harness.session.options import EVENLY
+from harness.session.request import Request
 from harness.store.folder import RUN_MOST
 
 #: The parts of a project that are sent.

@@ -28,7 +28,8 @@ from harness.model.errors import UsageError
 from harness.model.history import Decision, Key, Series, Summary
 from harness.model.texts import counted, format_number, joined, remove_password
 from harness.report.escape import escape_terminal, make_fenced_block, markdown
-from harness.session.request import Request, options, read_whole
+from harness.session.options import read_whole
+from harness.session.request import Request, options
 
 #: The label of all regression alerts.
 LABEL = "harness-night"

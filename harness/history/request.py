@@ -11,7 +11,7 @@ from typing import Annotated
 
 from harness.model.defaults import BISECT_BUDGET, CONFIRM_ROUNDS, MARGIN
 from harness.plan.selection import parse_axes
-from harness.session.request import Option, OptionPanel, format_length, format_seconds, read_seconds, split_names
+from harness.session.options import Option, OptionPanel, format_length, format_seconds, read_seconds, split_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness.session import doctor, images, names, scenarios, scripts, sources, versions
     from harness.session.forecast import DurationEstimate, estimate_duration
+    from harness.session.listener import Listener
     from harness.session.planning.plan import plan
     from harness.session.planning.planned import Planned
     from harness.session.reporting import (
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     )
     from harness.session.request import ProfileRequest, Request
     from harness.session.resuming import Earlier, load_earlier
-    from harness.session.running import Ended, Listener, resume, run
+    from harness.session.running import Ended, resume, run
 
 _NAMES = {
     "forecast": ("DurationEstimate", "estimate_duration"),
@@ -59,7 +60,8 @@ _NAMES = {
     ),
     "request": ("ProfileRequest", "Request"),
     "resuming": ("Earlier", "load_earlier"),
-    "running": ("Ended", "Listener", "resume", "run"),
+    "running": ("Ended", "resume", "run"),
+    "listener": ("Listener",),
 }
 __all__ = [name for names in _NAMES.values() for name in names]
 

@@ -25,7 +25,7 @@ from harness.plan.availability import describe_gpu_support, list_gpu_rows
 from harness.plan.selection import resolve
 from harness.project import Project
 from harness.report.escape import escape_terminal
-from harness.session.request import read_seconds, split_names
+from harness.session.options import read_seconds, split_names
 
 
 def measure_cpu_noise(cpus: str, seconds: str, say: Callable[[str], None]) -> dict[str, Any]:

@@ -74,20 +74,7 @@ def load_earlier(
     """
     folder = RunFolder.open(path)
     stored_run = folder.read_run()
-    if stored_run.merged:
-        raise UsageError(f"{path} was merged from other runs.", "Continue one of the merged runs, and merge again.")
-    if not folder.is_from_here():
-        raise UsageError(
-            f"The run {path} wasn't started by this user on this machine, or its run.json has changed since. So "
-            "continuing it could run another user's commands.",
-            "Start your own run: harness matrix. To write the report of this run again: harness report "
-            f"{shlex.quote(str(path))}",
-        )
-    if stored_run.plan.profile_calls:
-        raise UsageError(
-            f"{path} has profiles instead of measurements, and can't be continued.",
-            "To profile again, run: harness profile",
-        )
+    _check_resumable(folder, stored_run)
     is_extended = rounds is not None or budget is not None
     launches = folder.read_launches(stored_run)
     ledger = RoundLog(stored_run.plan, launches)
@@ -106,23 +93,48 @@ def load_earlier(
             f"In {path}, more rounds would probably not give another comparison a verdict. To continue all groups, "
             "omit --unsettled."
         )
-    is_longer, stored_run = extended_run != stored_run, extended_run
-    project, limits = Project.find(), stored_run.plan.limits
-    devices = stored_run.plan.devices
+    planned = _make_planned(extended_run, path, wished)
+    return Earlier(folder, extended_run, planned, extended_run != stored_run, end_sentence)
+
+
+def _check_resumable(folder: RunFolder, stored_run: Run) -> None:
+    """Raise UsageError for a run that can't be continued: a merged one, another user's, or one with profiles."""
+    path = folder.path
+    if stored_run.merged:
+        raise UsageError(f"{path} was merged from other runs.", "Continue one of the merged runs, and merge again.")
+    if not folder.is_from_here():
+        raise UsageError(
+            f"The run {path} wasn't started by this user on this machine, or its run.json has changed since. So "
+            "continuing it could run another user's commands.",
+            "Start your own run: harness matrix. To write the report of this run again: harness report "
+            f"{shlex.quote(str(path))}",
+        )
+    if stored_run.plan.profile_calls:
+        raise UsageError(
+            f"{path} has profiles instead of measurements, and can't be continued.",
+            "To profile again, run: harness profile",
+        )
+
+
+def _make_planned(stored_run: Run, path: Path, wished: str) -> Planned:
+    """Return the plan of a stored run with its inputs on this machine.
+
+    Raises UsageError for another backend and for changed scenarios, and CannotRunHereError on another machine.
+    """
+    project, limits, backend = Project.find(), stored_run.plan.limits, stored_run.backend.name
     requirements = {
         name: requirement
         for environment in stored_run.environments
         if environment.name in stored_run.pins or not environment.line
-        for name, requirement in load_locks(project, environment, devices).items()
+        for name, requirement in load_locks(project, environment, stored_run.plan.devices).items()
     }
     scenarios = {scenario.name: scenario for scenario in stored_run.scenarios}
     sources = JobMaker(project, scenarios, limits).hash_sources()
-    name = stored_run.backend.name
-    if wished not in (AUTO, name):
-        raise UsageError(f"{path} was started with the backend {name}; it can't continue with {wished}.")
-    gpu_host = registry.find_gpu_host(name, project.root) if limits.gpus else CPU_ALONE
-    cards = gpus.select_gpus(limits.gpus, gpu_host)
-    machine_facts = read_machine_facts(limits, cards, gpu_host, stored_run.plan.lock_clocks)
+    if wished not in (AUTO, backend):
+        raise UsageError(f"{path} was started with the backend {backend}; it can't continue with {wished}.")
+    gpu_host = registry.find_gpu_host(backend, project.root) if limits.gpus else CPU_ALONE
+    selected_gpus = gpus.select_gpus(limits.gpus, gpu_host)
+    machine_facts = read_machine_facts(limits, selected_gpus, gpu_host, stored_run.plan.lock_clocks)
     differences = host.find_differing(stored_run.host, machine_facts)
     if differences:
         changes = "; ".join(run_info.format_change(*difference) for difference in differences)
@@ -130,14 +142,13 @@ def load_earlier(
     changed_scenarios = [scenario for scenario, digest in sources.items() if stored_run.sources.get(scenario) != digest]
     if changed_scenarios:
         raise make_changed_error(path, f"the scenario {', '.join(changed_scenarios)}")
-    request = Request(
-        backend=name,
-        cpus="" if limits.gpus else "all" if limits.cpus is None else str(len(limits.cpus)),
-        device=devices,
-        results=path.parent,
-    )
-    planned = Planned(
-        request=request,
+    return Planned(
+        request=Request(
+            backend=backend,
+            cpus="" if limits.gpus else "all" if limits.cpus is None else str(len(limits.cpus)),
+            device=stored_run.plan.devices,
+            results=path.parent,
+        ),
         suite=stored_run.suite,
         project=project,
         plan=stored_run.plan,
@@ -146,11 +157,10 @@ def load_earlier(
         scenarios=scenarios,
         reference=stored_run.reference,
         gpu_host=gpu_host,
-        gpus=cards,
+        gpus=selected_gpus,
         refused={},
         packages={},
     )
-    return Earlier(folder, stored_run, planned, is_longer, end_sentence)
 
 
 def _extend_plan(

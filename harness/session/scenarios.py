@@ -35,7 +35,7 @@ from harness.scenarios.catalog import (
     read_suites,
 )
 from harness.scenarios.signature import find_oldest_python, find_version_problem
-from harness.session.request import SUITE_LENGTHS, read_suite_seconds
+from harness.session.options import SUITE_LENGTHS, read_suite_seconds
 
 #: A program for any Python version. It compiles files in memory, and prints the index, line and message of each error.
 _COMPILE = """

@@ -2,7 +2,7 @@
 
 import fnmatch
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,26 +62,11 @@ def make_request(
                 f"Select its axes: harness matrix -s {path} -a AXIS=VALUE",
             )
         return replace(asked, scenarios=[str(path)]), ()
-    if not all(name.strip() for name in functions):
-        raise UsageError("Invalid --function '': expected the name of a function.", "Example: --function train_step")
-    own_axes = [axis for axis in asked.axes if not is_free(axis)]
-    if own_axes:
-        raise UsageError(
-            f"{path} is a plain script, and -a {own_axes[0]} needs a scenario with this axis.",
-            f"To create a scenario from the script: harness scenarios new --from {path}",
-        )
+    _check_options(path, asked.axes, functions)
     asked = replace(asked, environments=_expand_requirements(asked.environments, Project.find()))
     name, text, sentences = scripts.read(path)
     listed_files = {file.expanduser().absolute() for file in files}
     found_files = [file for file in script_files.find_beside(path, text) if file not in listed_files]
-    if found_files:
-        file_names = [file.relative_to(path.absolute().parent).as_posix() for file in found_files]
-        more_files = f" and {len(file_names) - SHOWN_FILES} more" if len(file_names) > SHOWN_FILES else ""
-        sentences = [
-            *sentences,
-            f"Launches also get these files from the script's folder: {', '.join(file_names[:SHOWN_FILES])}"
-            f"{more_files}.",
-        ]
     script = scripts.Script(
         path=path,
         name=name,
@@ -111,7 +96,27 @@ def make_request(
         budget=SCRIPT_BUDGET if is_open else asked.budget,
         budget_is_wish=is_open,
     )
-    return script_request, [*sentences, *runner_sentences]
+    return script_request, [*sentences, *_describe_files(found_files, path), *runner_sentences]
+
+
+def _check_options(path: Path, axes: Iterable[str], functions: Sequence[str]) -> None:
+    """Raise UsageError for options that a plain script can't have."""
+    if not all(name.strip() for name in functions):
+        raise UsageError("Invalid --function '': expected the name of a function.", "Example: --function train_step")
+    own_axes = [axis for axis in axes if not is_free(axis)]
+    if own_axes:
+        raise UsageError(
+            f"{path} is a plain script, and -a {own_axes[0]} needs a scenario with this axis.",
+            f"To create a scenario from the script: harness scenarios new --from {path}",
+        )
+
+
+def _describe_files(files: Sequence[Path], path: Path) -> list[str]:
+    """Return a sentence about the files that launches get although nobody listed them, if there are any."""
+    names = [file.relative_to(path.absolute().parent).as_posix() for file in files]
+    more_files = f" and {len(names) - SHOWN_FILES} more" if len(names) > SHOWN_FILES else ""
+    shown = f"{', '.join(names[:SHOWN_FILES])}{more_files}"
+    return [f"Launches also get these files from the script's folder: {shown}."] if names else []
 
 
 def _expand_requirements(environments: Sequence[str], project: Project) -> list[str]:

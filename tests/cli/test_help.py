@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from harness.cli import app
 from harness.cli.examples import EXAMPLES
 from harness.model.errors import Exit
-from harness.session.request import OptionPanel
+from harness.session.options import OptionPanel
 from tests.conftest import ROOT
 from tests.documents import check_accepted, split_command
 

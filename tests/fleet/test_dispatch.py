@@ -20,8 +20,9 @@ from harness.model.errors import CannotRunHereError, Exit, UnavailableError, Usa
 from harness.model.gpu import Gpu, GpuHost
 from harness.model.launch import Launch, Role
 from harness.model.run import Machine, Run, Shard, Stop, StopReason
+from harness.session.options import EVENLY
 from harness.session.reporting import Written
-from harness.session.request import EVENLY, Request
+from harness.session.request import Request
 from harness.store.signature import sign
 from tests import factories
 from tests.cli.conftest import stored

@@ -21,7 +21,7 @@ import pytest
 from harness.fleet.parcel import Parcel, _list_packages
 from harness.fleet.ssh import Host, SshExecutor, parse_hosts
 from harness.machine.uv import find_uv
-from harness.session.request import read_on
+from harness.session.options import read_on
 from tests.cli.conftest import Harness
 from tests.fleet.conftest import read_until
 from tests.refusal import read_refusal

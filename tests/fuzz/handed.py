@@ -18,7 +18,7 @@ from harness.history.alerts import read_issues
 from harness.history.database import read_lines
 from harness.history.index import parse_decision, parse_note
 from harness.model.errors import CannotRunHereError, HarnessError
-from harness.session.request import split_names
+from harness.session.options import split_names
 from tests.cli.conftest import BAKE
 
 SCRIPTS = Path(__file__).parents[2] / ".github"

@@ -17,9 +17,10 @@ from harness.model.launch import SHORT, Clock, Interleave, Protocol
 from harness.model.run import Shard
 from harness.project import Project
 from harness.session.jobs import JobMaker
+from harness.session.options import EVENLY
 from harness.session.planning.plan import plan as make_plan
 from harness.session.planning.planned import Planned, drop_environments
-from harness.session.request import EVENLY, ProfileRequest, Request
+from harness.session.request import ProfileRequest, Request
 from tests import factories
 from tests.cards import H100, RTX5090, V100
 from tests.cli.conftest import Harness, stored

@@ -12,8 +12,7 @@ from harness.model.errors import UsageError
 from harness.model.launch import Protocol
 from harness.model.run import Shard
 from harness.session import ProfileRequest, Request
-from harness.session.request import (
-    options,
+from harness.session.options import (
     read_clock,
     read_devices,
     read_on,
@@ -24,6 +23,7 @@ from harness.session.request import (
     read_slots,
     split_names,
 )
+from harness.session.request import options
 
 
 def test_several_names_stand_in_one_text_and_requirements_keep_their_commas():

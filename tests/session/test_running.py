@@ -542,8 +542,8 @@ def log_clocks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         finally:
             events.append("unlocked")
 
-    monkeypatch.setattr("harness.session.running.keep_driver_loaded", keep_open)
-    monkeypatch.setattr("harness.session.running.clocks.lock_clocks", lock)
+    monkeypatch.setattr("harness.session.preparing.keep_driver_loaded", keep_open)
+    monkeypatch.setattr("harness.session.preparing.clocks.lock_clocks", lock)
     return events
 
 
@@ -554,7 +554,7 @@ def test_clocks_are_locked_before_anything_is_made_and_unlocked_where_a_run_cann
         events.append("engine")
         raise CannotRunHereError("no engine")
 
-    monkeypatch.setattr("harness.session.running.registry.choose", refuse)
+    monkeypatch.setattr("harness.session.starting.registry.choose", refuse)
     planned = session.plan(session.Request(**options))
     limits = replace(planned.plan.limits, gpus=("0",))
     planned = replace(planned, plan=replace(planned.plan, limits=limits, lock_clocks="base"), gpus=[H100])

@@ -13,9 +13,10 @@ from harness.model.issues import parse
 from harness.model.launch import Launch
 from harness.model.run import Shard
 from harness.model.scenario import Cell
+from harness.session.options import EVENLY
 from harness.session.planning.plan import plan
 from harness.session.reporting import Gate
-from harness.session.request import EVENLY, Request
+from harness.session.request import Request
 from harness.upstream import repro
 from harness.upstream.issue_index import KnownIssue, load_library
 from tests.claims import BETTER, CLAIM, WORSE, claimed_scenario

@@ -24,7 +24,7 @@ from harness.session.request import Request
 
 
 def select_cells(draft: Draft) -> Draft:
-    """Add the cells of the selection, or those of the claims, and their environments.
+    """Add the cells of the selection or of the claims, with their environments.
 
     Raises UsageError for an unknown name, and NothingSelectedError if no cell remains.
     """

@@ -19,7 +19,7 @@ from harness.toml import Findings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What the steps of a plan have found so far.
+    """An unfinished plan, after some of the steps.
 
     - `request`; `project`; `lacking`: environments that turned out to be unavailable, with the reasons
     - `choose_machine` adds the `devices` of the cells, the baseline first, the `limits` of launches, the machine that

@@ -13,12 +13,8 @@ from harness.model.run import Group, Plan
 from harness.model.scenario import GROWTH, PEAK, STEP, TRACES, Suite
 from harness.plan import claims
 from harness.plan.groups import is_of_launches
-from harness.session.request import (
-    Request,
-    SuiteLength,
-    format_seconds,
-    read_suite_seconds,
-)
+from harness.session.options import SuiteLength, format_seconds, read_suite_seconds
+from harness.session.request import Request
 
 #: Quantities that need no pilot if lengths are given, because pilots would be half of the launches of a small run.
 #: Other quantities, such as the import time, need a pilot, because the pilot reads the files from disk into memory.

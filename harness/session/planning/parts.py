@@ -11,8 +11,9 @@ from harness.model.launch import Role, Status
 from harness.model.run import Group, Shard
 from harness.plan import shards
 from harness.plan.groups import group
+from harness.session.options import EVENLY
 from harness.session.planning.planned import Planned
-from harness.session.request import EVENLY, Request
+from harness.session.request import Request
 from harness.store.folder import RunFolder, pause_garbage_collection
 
 
