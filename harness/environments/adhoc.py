@@ -15,18 +15,20 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from datetime import datetime
 from pathlib import Path
 
-from packaging.pylock import Package
-from packaging.requirements import Requirement
 from packaging.version import Version
 
-from harness.environments import index
-from harness.environments.lines import PYTHONS, resolve
+from harness.environments.lines import resolve
+from harness.environments.packages import (
+    find_lock_time,
+    find_package,
+    find_pinned_package,
+    find_tensorflow,
+    find_upload_day,
+)
 from harness.environments.requested import (
     Files,
     FromSource,
@@ -38,10 +40,9 @@ from harness.environments.requested import (
     Requested,
     parse_requested,
 )
-from harness.environments.requirements import parse_exact
 from harness.files import get_cache_dir, parse_json, read_text, write_atomically
 from harness.model.environment import KERAS, TENSORFLOW, Environment
-from harness.model.errors import CannotRunHereError, HarnessError, UsageError
+from harness.model.errors import HarnessError, UsageError
 from harness.model.texts import find_nearest, list_valid_names
 
 
@@ -189,7 +190,7 @@ def _change_python(requested: OnPython, environments: Mapping[str, Environment])
     if load_saved(asked.name) == environment:
         return environment
     package = asked.base.package if isinstance(asked.base, Pinned) else TENSORFLOW[0]
-    _find_package(f"{package}=={base.tensorflow}", environment)
+    find_package(f"{package}=={base.tensorflow}", environment)
     return keep(environment)
 
 
@@ -268,9 +269,9 @@ def get_file(name: str) -> Path:
 
 def _create_environment(spec: Pinned, environments: Sequence[Environment]) -> Environment:
     neighbor = find_nearest_release(spec.version, environments)
-    package, python = _find_tensorflow(spec, neighbor.python, environments)
-    as_of = _find_lock_time(
-        [package, *(_find_pinned_package(name, version, python) for name, version in spec.pins.items())]
+    package, python = find_tensorflow(spec, neighbor.python, environments)
+    as_of = find_lock_time(
+        [package, *(find_pinned_package(name, version, python) for name, version in spec.pins.items())]
     )
     environment = Environment(
         name=spec.name,
@@ -278,7 +279,7 @@ def _create_environment(spec: Pinned, environments: Sequence[Environment]) -> En
         python=python,
         as_of=as_of.isoformat().replace("+00:00", "Z"),
         keras=spec.pins.get("keras", ""),
-        released=_find_upload_day(package).date().isoformat(),
+        released=find_upload_day(package).date().isoformat(),
         asked=str(spec),
     )
     if spec.package.endswith("-cpu") or _parse_release(spec.version) < _parse_release(neighbor.tensorflow):
@@ -304,12 +305,12 @@ def _replace_packages(override: Override, base: Environment) -> Environment:
 
     Raises UsageError if a package is missing.
     """
-    packages = {name: _find_package(text, base) for name, text in override.by_name.items()}
+    packages = {name: find_package(text, base) for name, text in override.by_name.items()}
     pins = override.pins
     releases = [name for name in packages if name in TENSORFLOW]
     if any(name not in pins for name in releases):
         raise UsageError(f"{override}: pass an exact version of TensorFlow.", "For example: tensorflow==2.7.1")
-    instants = [_find_lock_time([packages[name] for name in pins])] if pins else []
+    instants = [find_lock_time([packages[name] for name in pins])] if pins else []
     as_of = max([datetime.fromisoformat(base.as_of), *instants])
     cuda = base.cuda_as_of
     environment = replace(
@@ -325,53 +326,8 @@ def _replace_packages(override: Override, base: Environment) -> Environment:
     if not releases:
         return environment
     tensorflow = packages[releases[0]]
-    released = _find_upload_day(tensorflow).date().isoformat()
+    released = find_upload_day(tensorflow).date().isoformat()
     return replace(environment, tensorflow=str(tensorflow.version), released=released)
-
-
-def _find_package(text: str, base: Environment) -> Package:
-    """Return the package of a requirement for the base's Python: a wheel, or the source if there are no wheels."""
-    requirement = Requirement(text)
-    version = parse_exact(requirement)
-    package = index.find(text, base.python)
-    if package is None:
-        if version:
-            raise _make_unknown_version_error(requirement.name, version, [base.python])
-        raise UsageError(f"{text} isn't available for Python {base.python} (the Python of {base.name}) on x86-64.")
-    if version and (reason := index.find_yank_reason(text, base.python)) is not None:
-        raise _make_unknown_version_error(
-            requirement.name, version, [base.python], f"was yanked from the package index ({reason})"
-        )
-    if not package.wheels:
-        pythons = [python for python in PYTHONS if python != base.python]
-        usable = [
-            python
-            for python, other in zip(pythons, _find_for_pythons(text, pythons), strict=True)
-            if other and other.wheels
-        ]
-        if usable:
-            no_wheel = (
-                f"has wheels for Python {', '.join(usable)}, but not for {base.python} (the Python of {base.name})"
-            )
-            raise _make_unknown_version_error(requirement.name, str(package.version), [base.python], no_wheel)
-    return package
-
-
-def _find_lock_time(packages: Sequence[Package]) -> datetime:
-    """Return the end of the day after the most recent upload of the packages (UTC), or now if that is earlier."""
-    return min(max(map(_find_upload_day, packages)) + timedelta(days=2), datetime.now(UTC).replace(microsecond=0))
-
-
-def _find_upload_day(package: Package) -> datetime:
-    """Return the start of the day (UTC) on which a package was uploaded."""
-    upload_time = index.find_upload_time(package)
-    if upload_time is None:
-        raise CannotRunHereError(
-            f"The package index doesn't report the upload time of {package.name} {package.version}, so packages of "
-            "the same date can't be selected.",
-            "Use an index with upload times (PEP 700), or add a line to docker-bake.hcl.",
-        )
-    return upload_time.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _parse_release(version: str) -> tuple[int, ...]:
@@ -389,56 +345,3 @@ def find_nearest_release(version: str, known: Sequence[Environment]) -> Environm
         raise UsageError("The catalog is empty, so the versions of Python and CUDA are unknown.")
     earlier = [environment for environment in releases if get_minor(environment) <= _parse_release(version)]
     return max(earlier, key=get_minor) if earlier else min(releases, key=get_minor)
-
-
-def _find_tensorflow(spec: Pinned, python: str, environments: Sequence[Environment]) -> tuple[Package, str]:
-    """Return the TensorFlow package and its Python: `python`, or the nearest version with a wheel."""
-    requirement = f"{spec.package}=={spec.version}"
-    if (package := index.find(requirement, python)) is not None and package.wheels:
-        return package, python
-    catalog = {environment.python for environment in environments}
-    pythons = sorted(
-        {*PYTHONS, *catalog} - {python},
-        key=lambda version: (abs(_parse_minor(version) - _parse_minor(python)), _parse_minor(version)),
-    )
-    for other, candidate in zip(pythons, _find_for_pythons(requirement, pythons), strict=True):
-        if candidate is not None and candidate.wheels:
-            return candidate, other
-    raise _make_unknown_version_error(spec.package, spec.version, sorted(catalog, key=_parse_minor))
-
-
-def _find_pinned_package(name: str, version: str, python: str) -> Package:
-    package = index.find(f"{name}=={version}", python)
-    if package is None:
-        raise _make_unknown_version_error(name, version, [python])
-    return package
-
-
-def _make_unknown_version_error(name: str, version: str, pythons: Sequence[str], reason: str = "") -> UsageError:
-    """Return the error for a version that doesn't exist or can't be used, with the nearest usable versions."""
-
-    def list_nearest(bound: str, *, lowest: bool = False) -> list[Version]:
-        packages = _find_for_pythons(f"{name}{bound}{version}", pythons, lowest=lowest)
-        return sorted(package.version for package in packages if package and package.wheels and package.version)
-
-    nearest = [*list_nearest("<")[-1:], *list_nearest(">", lowest=True)[:1]]
-    advice = f"Nearest versions: {' and '.join(f'{name}=={candidate}' for candidate in nearest)}." if nearest else ""
-    if reason:
-        return UsageError(f"{name} {version} {reason}.", advice)
-    hint = (
-        ""
-        if nearest
-        else f" The package index lists no version of {name} for Python {', '.join(pythons)}. Check the name."
-    )
-    return UsageError(f"{name} {version} isn't available for Python {', '.join(pythons)} on x86-64.{hint}", advice)
-
-
-def _find_for_pythons(requirement: str, pythons: Sequence[str], *, lowest: bool = False) -> list[Package | None]:
-    """Return the package for each version of Python. Queries the index in parallel."""
-    with ThreadPoolExecutor() as pool:
-        return list(pool.map(partial(index.find, requirement, lowest=lowest), pythons))
-
-
-def _parse_minor(python: str) -> int:
-    """Return the minor part of a Python version."""
-    return int(python.partition(".")[2])

@@ -8,17 +8,19 @@ import re
 import shlex
 import tempfile
 from collections.abc import Collection, Sequence
+from enum import Enum
 from pathlib import Path
 
 from packaging.version import Version
 
 from harness.environments import adhoc, index, lock_overrides, sources
 from harness.environments.catalog import load_environments
-from harness.environments.requested import Override, Pinned, parse_requested
+from harness.environments.requested import Override, Pinned, list_packages, parse_requested
 from harness.files import read, write_atomically
 from harness.machine.interpreters import find_python
 from harness.machine.uv import get_last_lines
 from harness.model.environment import (
+    KERAS,
     NIGHTLIES,
     TENSORFLOW,
     Device,
@@ -55,8 +57,26 @@ _CUDA = ("cuda-runtime", "cublas", "cufft", "curand", "cusolver", "cusparse", "c
 _OTHER_CUDA = ("cuda-nvrtc", "nccl", "nvjitlink", "nvtx")
 
 
+#: uv's option against builds, and the advice if a lock can't be resolved with it.
+_NO_BUILD = "--no-build"
+_TRUST_ADVICE = (
+    "If a package has no wheel, reading its requirements runs its code with your rights. If you trust it: harness "
+    "matrix --trust"
+)
+
 #: The end of the names of locks that were resolved without building source packages.
 _PLANNED = ".planned.txt"
+
+
+class Builds(Enum):
+    """The source packages of the index that may be built, with the user's rights, to read their requirements.
+
+    `KNOWN` allows builds if each requested package is also in a lock of the catalog.
+    """
+
+    NONE = "none"
+    KNOWN = "known"
+    ALL = "all"
 
 
 def lock_file(project: Project, environment: Environment, device: Device) -> Path:
@@ -64,22 +84,24 @@ def lock_file(project: Project, environment: Environment, device: Device) -> Pat
     return (adhoc.get_folder() if environment.asked else project.locks) / f"{environment.name}-{device.value}.txt"
 
 
-def load_lock(project: Project, environment: Environment, device: Device, *, builds: bool = True) -> Requirement:
+def load_lock(
+    project: Project, environment: Environment, device: Device, *, builds: Builds = Builds.KNOWN
+) -> Requirement:
     """Return the environment with its lock. An ad-hoc environment without a lock is resolved first.
 
-    Without `builds`, no source package is built to read its requirements. The result goes to another file, because
-    it may have other versions than the lock.
+    If nothing may be built (Builds.NONE), the result goes to another file, because it may have other versions than the
+    lock.
 
     Raises UsageError if there is no lock, or if the requirements can't be resolved.
     """
     path = lock_file(project, environment, device)
     if environment.asked and (not path.is_file() or _is_outdated(project, environment, device)):
-        if builds:
-            write_lock(project, environment, device)
-        else:
+        if builds is Builds.NONE:
             path = path.with_suffix(_PLANNED)
             with explain_unwritable(f"The lock {path}"):
-                write_atomically(path, _resolve(project, environment, device, builds=False))
+                write_atomically(path, _resolve(project, environment, device, builds))
+        else:
+            write_lock(project, environment, device, builds)
     try:
         data = read(path)
     except OSError:
@@ -97,7 +119,7 @@ def load_lock(project: Project, environment: Environment, device: Device, *, bui
 
 
 def load_locks(
-    project: Project, environment: Environment, devices: Collection[Device], *, builds: bool = True
+    project: Project, environment: Environment, devices: Collection[Device], *, builds: Builds = Builds.KNOWN
 ) -> dict[str, Requirement]:
     """Return the environment with its lock, for each supported device in `devices`, by name.
 
@@ -110,7 +132,9 @@ def load_locks(
     return {requirement.name: requirement for requirement in requirements}
 
 
-def _load_base(project: Project, environment: Environment, device: Device, *, builds: bool = True) -> Requirement:
+def _load_base(
+    project: Project, environment: Environment, device: Device, *, builds: Builds = Builds.KNOWN
+) -> Requirement:
     return load_lock(project, adhoc.find_base(environment, load_environments(project)), device, builds=builds)
 
 
@@ -133,13 +157,13 @@ def _parse_pins(data: bytes, path: Path, environment: Environment) -> dict[str, 
     return pinned
 
 
-def write_lock(project: Project, environment: Environment, device: Device) -> bool:
+def write_lock(project: Project, environment: Environment, device: Device, builds: Builds = Builds.KNOWN) -> bool:
     """Resolve an environment and write its lock. Return whether the lock changed.
 
     Raises the errors of `resolve` and `resolve_moved`, and CannotRunHereError if the lock can't be written.
     """
     path = lock_file(project, environment, device)
-    text = _resolve(project, environment, device)
+    text = _resolve(project, environment, device, builds)
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return False
     if project.is_installed and not environment.asked:
@@ -152,10 +176,19 @@ def write_lock(project: Project, environment: Environment, device: Device) -> bo
     return True
 
 
-def _resolve(project: Project, environment: Environment, device: Device, *, builds: bool = True) -> str:
+def _resolve(project: Project, environment: Environment, device: Device, builds: Builds) -> str:
     if environment.base:
-        return resolve_moved(project, environment, device, builds=builds)
-    return resolve(environment, device, builds=builds)
+        return resolve_moved(project, environment, device, builds)
+    return resolve(project, environment, device, builds)
+
+
+def _list_build_options(project: Project, environment: Environment, builds: Builds) -> list[str]:
+    """Return uv's option against builds, unless the packages that this environment requests may be built."""
+    if builds is Builds.KNOWN and environment.asked:
+        known_names = {name for path in project.locks.glob("*.txt") for name in pins(path.read_text(encoding="utf-8"))}
+        names = list_packages(parse_requested(environment.asked))
+        return [] if names <= known_names.union(TENSORFLOW, KERAS) else [_NO_BUILD]
+    return [_NO_BUILD] if builds is Builds.NONE else []
 
 
 def list_inputs(environment: Environment, device: Device) -> list[str]:
@@ -203,10 +236,10 @@ def _list_tensorflow(environment: Environment, device: Device) -> list[str]:
     return [f"tensorflow[and-cuda]=={version}"]
 
 
-def resolve(environment: Environment, device: Device, *, builds: bool = True) -> str:
+def resolve(project: Project, environment: Environment, device: Device, builds: Builds = Builds.KNOWN) -> str:
     """Return the text of the lock as of `environment.as_of`, which is the same at any time and on any machine.
 
-    Old source packages must be built to read their dependencies, unless `builds` is false. So this needs an
+    Old source packages must be built to read their dependencies, if `builds` allows that. So this needs an
     interpreter of the environment's Python, and raises UnavailableError without one. If the requirements can't be
     resolved, raises CannotRunHereError with the resolver's message, or UsageError for an ad-hoc environment.
     """
@@ -216,19 +249,20 @@ def resolve(environment: Environment, device: Device, *, builds: bool = True) ->
         file.write_text("\n".join(list_inputs(environment, device)) + "\n", encoding="utf-8")
         options = ["--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate"]
         options += ["--no-deps"] if environment.gpu_image else []
-        options += [] if builds else ["--no-build"]
+        options += _list_build_options(project, environment, builds)
         process = index.compile_lock(file, f"--python={python}", *_list_time_options(environment), *options)
     if process.returncode:
         is_requested = environment.asked and process.returncode == index.NO_SOLUTION
         error = UsageError if is_requested else CannotRunHereError
         raise error(
             f"The requirements of {environment.asked or environment.name} can't be resolved:\n"
-            f"{get_last_lines(process.stderr, 20)}"
+            f"{get_last_lines(process.stderr, 20)}",
+            _TRUST_ADVICE if _NO_BUILD in options else "",
         )
     return _format_heading(environment, device) + process.stdout
 
 
-def resolve_moved(project: Project, environment: Environment, device: Device, *, builds: bool = True) -> str:
+def resolve_moved(project: Project, environment: Environment, device: Device, builds: Builds = Builds.KNOWN) -> str:
     """Return the text of the lock of an environment with replaced packages: its base's lock with the changes.
 
     Raises the errors of `resolve` and `lock_overrides.resolve`.
@@ -241,10 +275,18 @@ def resolve_moved(project: Project, environment: Environment, device: Device, *,
         return f"{_format_heading(environment, device)}# {description}: {environment.source}.\n{lines}"
     text = lock.path.read_text(encoding="utf-8")
     options = [f"--python={find_python(environment.python)}", *_list_time_options(environment)]
-    options += [] if builds else ["--no-build"]
-    lines = lock_overrides.resolve(
-        base.name, text, list_inputs(base, device), _list_overrides(environment, device), options
-    )
+    build_options = _list_build_options(project, environment, builds)
+    try:
+        lines = lock_overrides.resolve(
+            base.name,
+            text,
+            list_inputs(base, device),
+            _list_overrides(environment, device),
+            [*options, *build_options],
+        )
+    except UsageError as error:
+        error.advice = "\n".join(filter(None, [error.advice, _TRUST_ADVICE if build_options else ""]))
+        raise
     changes = joined(differences(pins(lines), lock.pins))
     return f"{_format_heading(environment, device)}# {_describe_base(base.name, lock.sha256)}: {changes}.\n{lines}"
 
@@ -256,7 +298,7 @@ def describe_overrides(project: Project, requirement: Requirement) -> str:
         return ""
     if environment.source:
         return f"{environment.base} with {environment.source}"
-    builds = not requirement.lock.path.name.endswith(_PLANNED)
+    builds = Builds.NONE if requirement.lock.path.name.endswith(_PLANNED) else Builds.ALL
     base = _load_base(project, environment, requirement.device, builds=builds)
     return f"{environment.base} with {joined(differences(requirement.lock.pins, base.lock.pins))}"
 

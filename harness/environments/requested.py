@@ -195,6 +195,18 @@ def parse_requested(text: str, today: Callable[[], date] = lambda: datetime.now(
     return _parse_pinned(text) if is_pinned else Named(text)
 
 
+def list_packages(requested: Requested) -> set[str]:
+    """Return the normalized names of the packages that are requested from the index."""
+    match requested:
+        case Pinned():
+            return {requested.package, *(canonicalize_name(Requirement(text).name) for text in requested.others)}
+        case Override():
+            return {*requested.by_name} | list_packages(requested.base)
+        case OnPython():
+            return list_packages(requested.base)
+    return set()
+
+
 def is_line(text: str) -> bool:
     """Return whether a text names a release line."""
     return isinstance(parse_requested(text), ReleaseLine)

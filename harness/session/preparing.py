@@ -151,7 +151,7 @@ def prepare_environments(
 
 
 def announce_fallbacks(plan: Plan, listener: Listener) -> None:
-    """Tell the listener about fallback environments."""
+    """Send the listener a sentence about fallback environments."""
     sentence = describe_fallbacks(plan.stand_ins)
     if sentence:
         listener.say(sentence)

@@ -46,7 +46,7 @@ def resolve_again(project: Project, names: Sequence[tuple[str, Device]]) -> None
     for name, device in names:
         environment = load_environments(project)[name]
         python(environment.python)
-        assert resolve(environment, device) == lock_file(project, environment, device).read_text(), name
+        assert resolve(project, environment, device) == lock_file(project, environment, device).read_text(), name
 
 
 @pytest.mark.slow

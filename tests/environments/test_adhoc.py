@@ -6,7 +6,7 @@ import pytest
 
 from harness.backends.verification import Verification
 from harness.environments import adhoc
-from harness.environments.locks import list_inputs, load_lock, write_lock
+from harness.environments.locks import Builds, list_inputs, load_lock, write_lock
 from harness.environments.requested import parse_requested
 from harness.model.environment import Device, Environment
 from harness.model.errors import CannotRunHereError, UsageError
@@ -127,7 +127,7 @@ def test_what_was_made_is_kept_with_its_lock_and_asks_nothing_of_the_index(packa
     assert not write_lock(project, environment, Device.CPU)
 
 
-def test_a_lock_for_a_dry_run_builds_nothing_and_is_not_kept(package_index, project, tmp_path):
+def test_only_known_or_trusted_source_packages_are_built_and_none_in_a_dry_run(package_index, project, tmp_path):
     trace, build = tmp_path / "built", "requires = []\nbuild-backend = 'builds'\nbackend-path = ['.']"
     dynamic = "name = 'old'\ndynamic = ['version', 'dependencies']"
     for package in ("tensorflow", "tensorflow_cpu"):
@@ -135,7 +135,7 @@ def test_a_lock_for_a_dry_run_builds_nothing_and_is_not_kept(package_index, proj
     for name in ("old-1.0", "setuptools-68.0.0", "wheel-0.41.0"):
         package_index.add(f"{name}-py3-none-any")
     environment = request("tensorflow==2.15.0,old>=1")
-    planned = load_lock(project, environment, Device.CPU, builds=False).lock
+    planned = load_lock(project, environment, Device.CPU, builds=Builds.NONE).lock
     package_index.add_source(
         "old-1.1",
         others={
@@ -144,10 +144,21 @@ def test_a_lock_for_a_dry_run_builds_nothing_and_is_not_kept(package_index, proj
             "builds.py": f"open({str(trace)!r}, 'w').close()\n",
         },
     )
-    assert load_lock(project, environment, Device.CPU, builds=False).lock == planned
+    assert load_lock(project, environment, Device.CPU, builds=Builds.NONE).lock == planned
     assert (planned.pins["old"], trace.exists()) == ("1.0", False)
     with pytest.raises(UsageError):
-        load_lock(project, environment, Device.CPU)
+        load_lock(project, environment, Device.CPU, builds=Builds.ALL)
+    assert trace.exists()
+    # without --trust, only packages of the catalog's locks are built
+    trace.unlink()
+    exact = request("tensorflow==2.15.0,old==1.1")
+    assert "--trust" in catch_text(UsageError, load_lock, project, exact, Device.CPU)
+    assert not trace.exists()
+    other_project = Project(tmp_path)
+    other_project.locks.mkdir(parents=True)
+    (other_project.locks / "tf2.15-cpu.txt").write_text("old==1.0\n")
+    with pytest.raises(UsageError):
+        load_lock(other_project, exact, Device.CPU)
     assert trace.exists()
 
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from harness.environments import adhoc
-from harness.environments.locks import describe_overrides, load_lock, lock_file, write_lock
+from harness.environments.locks import Builds, describe_overrides, load_lock, lock_file, write_lock
 from harness.environments.requested import parse_requested
 from harness.model.environment import Device, Environment, Requirement, installed
 from harness.model.errors import UsageError
@@ -47,9 +47,9 @@ def base(index, project):
     return load_lock(project, BASE, Device.CPU)
 
 
-def override(text: str, project: Project) -> Requirement:
+def override(text: str, project: Project, builds: Builds = Builds.KNOWN) -> Requirement:
     environments, (name,) = adhoc.add_requested({BASE.name: BASE}, [parse_requested(text)])
-    return load_lock(project, environments[name], Device.CPU)
+    return load_lock(project, environments[name], Device.CPU, builds=builds)
 
 
 @pytest.mark.slow
@@ -146,5 +146,5 @@ def test_what_cannot_be_moved_is_told(index, base, project, snapshot):
     for text in ("tf2.15+numpy<2", "tf2.15+h5py==2.10.0"):
         errors[text] = catch_text(UsageError, override, text, project)
     assert errors == snapshot
-    # one that never had wheels is built
-    assert override("tf2.15+termcolor==1.1.0", project).lock.pins == {**base.lock.pins, "termcolor": "1.1.0"}
+    # one that never had wheels is built if it is trusted
+    assert override("tf2.15+termcolor==1.1.0", project, Builds.ALL).lock.pins == {**base.lock.pins, "termcolor": "1.1.0"}

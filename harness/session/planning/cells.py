@@ -6,7 +6,7 @@ from functools import cache
 
 from harness.backends import registry
 from harness.environments.adhoc import add_requested
-from harness.environments.locks import load_lock, load_locks
+from harness.environments.locks import Builds, load_lock, load_locks
 from harness.environments.requested import parse_requested
 from harness.model.backend import Supply
 from harness.model.environment import Environment, Requirement
@@ -124,7 +124,8 @@ def check_cells(draft: Draft, *, builds: bool) -> Draft:
 
     Without `builds`, no source package is built for a lock. Raises UsageError for an invalid request.
     """
-    requirements, line_errors = _load_locks(draft, builds=builds)
+    kinds = (Builds.ALL if draft.request.trust else Builds.KNOWN) if builds else Builds.NONE
+    requirements, line_errors = _load_locks(draft, kinds)
     scenarios = draft.catalog.scenarios
     cells, unavailable = split(
         [cell for cell in draft.cells if cell.environment not in line_errors],
@@ -149,7 +150,7 @@ def check_cells(draft: Draft, *, builds: bool) -> Draft:
     )
 
 
-def _load_locks(draft: Draft, *, builds: bool) -> tuple[dict[str, Requirement], dict[str, HarnessError]]:
+def _load_locks(draft: Draft, builds: Builds) -> tuple[dict[str, Requirement], dict[str, HarnessError]]:
     """Return the environments with their locks on each device that they support, by name, and errors of release lines.
 
     An environment whose wheel isn't built has the locks of its base. Raises the error of a line that is the baseline

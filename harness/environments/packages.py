@@ -1,0 +1,118 @@
+"""Finds requested packages in the index, and names the nearest versions if there are none."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from packaging.pylock import Package
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from harness.environments import index
+from harness.environments.lines import PYTHONS
+from harness.environments.requested import (
+    Pinned,
+)
+from harness.environments.requirements import parse_exact
+from harness.model.environment import Environment
+from harness.model.errors import CannotRunHereError, UsageError
+
+
+def find_package(text: str, base: Environment) -> Package:
+    """Return the package of a requirement for the base's Python: a wheel, or the source if there are no wheels."""
+    requirement = Requirement(text)
+    version = parse_exact(requirement)
+    package = index.find(text, base.python)
+    if package is None:
+        if version:
+            raise _make_unknown_version_error(requirement.name, version, [base.python])
+        raise UsageError(f"{text} isn't available for Python {base.python} (the Python of {base.name}) on x86-64.")
+    if version and (reason := index.find_yank_reason(text, base.python)) is not None:
+        raise _make_unknown_version_error(
+            requirement.name, version, [base.python], f"was yanked from the package index ({reason})"
+        )
+    if not package.wheels:
+        pythons = [python for python in PYTHONS if python != base.python]
+        usable = [
+            python
+            for python, other in zip(pythons, _find_for_pythons(text, pythons), strict=True)
+            if other and other.wheels
+        ]
+        if usable:
+            no_wheel = (
+                f"has wheels for Python {', '.join(usable)}, but not for {base.python} (the Python of {base.name})"
+            )
+            raise _make_unknown_version_error(requirement.name, str(package.version), [base.python], no_wheel)
+    return package
+
+
+def find_lock_time(packages: Sequence[Package]) -> datetime:
+    """Return the end of the day after the most recent upload of the packages (UTC), or now if that is earlier."""
+    return min(max(map(find_upload_day, packages)) + timedelta(days=2), datetime.now(UTC).replace(microsecond=0))
+
+
+def find_upload_day(package: Package) -> datetime:
+    """Return the start of the day (UTC) on which a package was uploaded."""
+    upload_time = index.find_upload_time(package)
+    if upload_time is None:
+        raise CannotRunHereError(
+            f"The package index doesn't report the upload time of {package.name} {package.version}, so packages of "
+            "the same date can't be selected.",
+            "Use an index with upload times (PEP 700), or add a line to docker-bake.hcl.",
+        )
+    return upload_time.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def find_tensorflow(spec: Pinned, python: str, environments: Sequence[Environment]) -> tuple[Package, str]:
+    """Return the TensorFlow package and its Python: `python`, or the nearest version with a wheel."""
+    requirement = f"{spec.package}=={spec.version}"
+    if (package := index.find(requirement, python)) is not None and package.wheels:
+        return package, python
+    catalog = {environment.python for environment in environments}
+    pythons = sorted(
+        {*PYTHONS, *catalog} - {python},
+        key=lambda version: (abs(_parse_minor(version) - _parse_minor(python)), _parse_minor(version)),
+    )
+    for other, candidate in zip(pythons, _find_for_pythons(requirement, pythons), strict=True):
+        if candidate is not None and candidate.wheels:
+            return candidate, other
+    raise _make_unknown_version_error(spec.package, spec.version, sorted(catalog, key=_parse_minor))
+
+
+def find_pinned_package(name: str, version: str, python: str) -> Package:
+    """Return the package of an exact version. Raises UsageError if there is none."""
+    package = index.find(f"{name}=={version}", python)
+    if package is None:
+        raise _make_unknown_version_error(name, version, [python])
+    return package
+
+
+def _make_unknown_version_error(name: str, version: str, pythons: Sequence[str], reason: str = "") -> UsageError:
+    """Return the error for a version that doesn't exist or can't be used, with the nearest usable versions."""
+
+    def list_nearest(bound: str, *, lowest: bool = False) -> list[Version]:
+        packages = _find_for_pythons(f"{name}{bound}{version}", pythons, lowest=lowest)
+        return sorted(package.version for package in packages if package and package.wheels and package.version)
+
+    nearest = [*list_nearest("<")[-1:], *list_nearest(">", lowest=True)[:1]]
+    advice = f"Nearest versions: {' and '.join(f'{name}=={candidate}' for candidate in nearest)}." if nearest else ""
+    if reason:
+        return UsageError(f"{name} {version} {reason}.", advice)
+    hint = (
+        ""
+        if nearest
+        else f" The package index lists no version of {name} for Python {', '.join(pythons)}. Check the name."
+    )
+    return UsageError(f"{name} {version} isn't available for Python {', '.join(pythons)} on x86-64.{hint}", advice)
+
+
+def _find_for_pythons(requirement: str, pythons: Sequence[str], *, lowest: bool = False) -> list[Package | None]:
+    """Return the package for each version of Python. Queries the index in parallel."""
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(partial(index.find, requirement, lowest=lowest), pythons))
+
+
+def _parse_minor(python: str) -> int:
+    """Return the minor part of a Python version."""
+    return int(python.partition(".")[2])
