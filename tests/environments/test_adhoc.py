@@ -12,6 +12,7 @@ from harness.model.environment import Device, Environment
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import Gpu, GpuHost
 from harness.plan.gpus import Support, fit
+from harness.project import Project
 from harness.session.images import keep_gpu_code
 from tests.errors import catch_text
 

@@ -147,4 +147,7 @@ def test_what_cannot_be_moved_is_told(index, base, project, snapshot):
         errors[text] = catch_text(UsageError, override, text, project)
     assert errors == snapshot
     # one that never had wheels is built if it is trusted
-    assert override("tf2.15+termcolor==1.1.0", project, Builds.ALL).lock.pins == {**base.lock.pins, "termcolor": "1.1.0"}
+    assert override("tf2.15+termcolor==1.1.0", project, Builds.ALL).lock.pins == {
+        **base.lock.pins,
+        "termcolor": "1.1.0",
+    }
