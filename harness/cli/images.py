@@ -165,12 +165,12 @@ def pack(
 
 @app.command()
 def unpack(folder: Annotated[Path, typer.Argument(help="A folder that `harness images pack` created.")]) -> None:
-    """Check a pack, and load its base images into Docker Engine.
+    """Load a pack's base images into Docker Engine, and show how to use its packages.
 
-    It shows how to use the pack's packages.
+    Builds compare the hashes of the packages with the lock files.
     """
     wheels = session.images.use_pack(folder, say)
-    say("The pack is complete. To use its packages for builds and local environments:")
+    say("To use the pack's packages for builds and local environments:")
     typer.echo(f"export {VARIABLE}={shlex.quote(str(wheels))}")
 
 

@@ -196,16 +196,15 @@ class ImageStore(Protocol):
         """Return the references of the base images of the environments' images, without duplicates."""
         ...
 
-    def obtain(self, reference: str) -> str:
-        """Return the id of an image, which is pulled if it is missing. Raises CannotRunHereError if that fails."""
-        ...
-
     def save(self, reference: str, path: Path) -> None:
-        """Write an image of the engine to a file. Raises CannotRunHereError if that fails."""
+        """Write an image to a file. A missing image is pulled first. Raises CannotRunHereError if that fails."""
         ...
 
-    def load(self, path: Path, reference: str) -> None:
-        """Load an image from a file into the engine. Raises CannotRunHereError if the file doesn't contain it."""
+    def load(self, path: Path) -> list[str]:
+        """Load the images in a file into the engine, and return their references.
+
+        Raises CannotRunHereError if the file doesn't contain an image.
+        """
         ...
 
 

@@ -1,7 +1,5 @@
 """`harness images pack` and `unpack`, for the parts that need no engine; tests/docker has the others."""
 
-import hashlib
-import json
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,10 +28,7 @@ def test_a_pack_has_all_for_an_environment_without_the_index(package_index, harn
     process = harness("images", "pack", str(folder), "old", "--no-images")
     assert process.returncode == 0, process.stderr
     assert "1 environment, 1 file" in process.stdout
-    manifest = json.loads((folder / "MANIFEST.json").read_text())
     (wheel,) = (folder / "wheels").iterdir()
-    assert manifest["environments"] == {"old": ["cpu"]}
-    assert manifest["files"] == {f"wheels/{wheel.name}": hashlib.sha256(wheel.read_bytes()).hexdigest()}
 
     harness.environ["UV_DEFAULT_INDEX"] = "http://127.0.0.1:9/simple"
     unpacked = harness("images", "unpack", str(folder))
@@ -47,7 +42,6 @@ def test_a_pack_has_all_for_an_environment_without_the_index(package_index, harn
 
     without_index = harness.call("images", "pack", str(tmp_path / "other"), "old", "--no-images")
     assert (without_index.returncode, " index " in without_index.stderr) == (4, True)
-    assert not (tmp_path / "other" / "MANIFEST.json").exists()
     wheel.write_text("changed")
-    changed = harness.call("images", "unpack", str(folder))
-    assert (changed.returncode, f"wheels/{wheel.name} was changed" in changed.stderr) == (2, True)
+    harness.environ["HARNESS_CACHE_DIR"] = str(tmp_path / "empty")
+    assert harness.matrix(*selection, **{name: value}).returncode == 4

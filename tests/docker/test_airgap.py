@@ -1,6 +1,5 @@
 """A pack of a real package and of real base images, and a build from it that has no network."""
 
-import json
 import re
 import secrets
 
@@ -39,15 +38,16 @@ def test_an_image_is_built_from_a_pack_without_a_network_and_bases_are_saved_onc
     monkeypatch.setenv("HARNESS_PROJECT", str(project.root))
     monkeypatch.delenv("HARNESS_WHEELS", raising=False)
     run_harness("images", "pack", str(folder), name)
-    manifest = json.loads((folder / "MANIFEST.json").read_text())
-    assert [base["reference"] for base in manifest["images"].values()] == ["python:3.11-slim-bookworm"]
+    (image,) = (folder / "images").iterdir()
+    assert image.name == "python-3.11-slim-bookworm.tar"
     assert "saved" not in run_harness("images", "pack", str(folder), name)
-    assert json.loads((folder / "MANIFEST.json").read_text()) == manifest
 
     backend = DockerBackend(project.root, "test")
     with pytest.raises(CannotRunHereError):
         backend.prepare([requirement], lambda _: None)
-    (wheels,) = re.findall(r"export HARNESS_WHEELS=(\S+)", run_harness("images", "unpack", str(folder)))
+    printed = run_harness("images", "unpack", str(folder))
+    assert "loaded python:3.11-slim-bookworm" in printed
+    (wheels,) = re.findall(r"export HARNESS_WHEELS=(\S+)", printed)
     monkeypatch.setenv("HARNESS_WHEELS", wheels)
     assert backend.prepare([requirement], lambda _: None).images[name].startswith("sha256:")
     verification = backend.verify(requirement)

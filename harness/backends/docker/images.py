@@ -1,6 +1,7 @@
 """The images of one engine: pull, build and push them, and save and load their base images."""
 
 import os
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -159,38 +160,31 @@ class Images:
             )
         )
 
-    def obtain(self, reference: str) -> str:
-        """Return the id of an image that the engine has, or pulls now. Raises CannotRunHereError."""
-        image = self._inspect(reference)
-        if image is not None:
-            return image.id
-        try:
-            self._transfer("pull", reference)
-            image = self._inspect(reference)
-            if image is None:
-                raise CannotRunHereError(f"Docker Engine pulled {reference}, but can't find it.")
-            return image.id
-        except CannotRunHereError as error:
-            advice = (
-                f"If you can reach a registry, run `docker pull {reference}`. To pack without images, pass --no-images."
-            )
-            raise CannotRunHereError(error.message, advice) from None
-
     def save(self, reference: str, path: Path) -> None:
-        """Write an image of the engine to a file. Raises CannotRunHereError."""
+        """Write an image to a file. If the engine doesn't have it, pull it first. Raises CannotRunHereError."""
+        if self._inspect(reference) is None:
+            try:
+                self._transfer("pull", reference)
+            except CannotRunHereError as error:
+                advice = (
+                    f"If you can reach a registry, run `docker pull {reference}`. To pack without images, pass "
+                    "--no-images."
+                )
+                raise CannotRunHereError(error.message, advice) from None
         with raise_as_sentences(f"save {reference}"), replace_file(path) as part, part.open("wb") as file:
             file.writelines(self._engine.api.get_image(reference))
 
-    def load(self, path: Path, reference: str) -> None:
-        """Load the image in a file into the engine.
-
-        Raises CannotRunHereError if the engine doesn't have the image after that.
-        """
+    def load(self, path: Path) -> list[str]:
+        """Load the images in a file into the engine, and return their references. Raises CannotRunHereError."""
         with raise_as_sentences(f"load {path}"), path.open("rb") as file:
-            for _ in self._engine.api.load_image(file):  # type: ignore[no-untyped-call]
-                pass
-        if self._inspect(reference) is None:
-            raise CannotRunHereError(f"{path} doesn't contain the image {reference}.")
+            messages = "".join(
+                message.get("stream", "")
+                for message in self._engine.api.load_image(file)  # type: ignore[no-untyped-call]
+            )
+        references = re.findall(r"(?m)^Loaded image: (\S+)$", messages)
+        if not references:
+            raise CannotRunHereError(f"{path} doesn't contain an image with a name.")
+        return references
 
     def _make_unavailable_error(self, requirement: Requirement, last_lines: str) -> UnavailableError:
         """Return the error for an image that couldn't be built. `last_lines` are the last lines of the builder."""
