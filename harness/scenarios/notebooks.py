@@ -3,8 +3,6 @@
 import ast
 import re
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +28,21 @@ _MAGICS = '__import__("kit.magics").magics'
 #: Cell magics that are removed, so that the code of the cell runs without them.
 _REMOVED_MAGICS = {"capture"}
 
-#: The start of a prompt, or of a line that a terminal or a notebook has printed.
-_PASTED_OUTPUT = re.compile(
-    r"\s*(?:>>(?!>)|Out\s?\[\d+\]:|(?:CPU times|Wall time|Requirement already satisfied):|"
-    r"[\d.]+ (?:s|ms|us|[\u00b5\u03bc]s|ns) (?:\u00b1|\+-) |\d+ loops, best of \d+:|The slowest run took )"
+#: A line that is valid in a notebook or was printed there, but isn't Python: output, a magic or shell command, or help.
+_NOTEBOOK_LINE = re.compile(
+    r"(?P<indent>\s*)(?:"
+    r"(?P<output>>>(?!>)|Out\s?\[\d+\]:|(?:CPU times|Wall time|Requirement already satisfied):|"
+    r"[\d.]+ (?:s|ms|us|[\u00b5\u03bc]s|ns) (?:\u00b1|\+-) |\d+ loops, best of \d+:|The slowest run took ).*|"
+    r"(?P<target>[\w, ]+=\s*)?(?P<prefix>!!?|%)\s*(?P<name>\S*)(?P<argument>.*)|"
+    r"(?P<help>\?{1,2}\s*[\w.]+|[\w.]+\s*\?{1,2})\s*(?:#.*)?)"
 )
+
+#: A line that installs packages; the group contains them.
+_PIP = re.compile(r"(?m)^[\w\t =]*(?:!!?|%)[ \t]*(?:python3? -m )?pip3? install[ \t]+(.*)")
+_TENSORFLOW = re.compile(r"(?:tensorflow|tf-nightly)\b")
+
+#: Shell commands that usually download files.
+_DOWNLOADERS = {"wget", "curl", "git", "gdown"}
 
 #: The names of Python files end like this. A file with another name can be Markdown.
 _PYTHON_FILES = {".py", ".pyw"}
@@ -53,11 +61,7 @@ _SPACES = {0xA0: " ", 0x2007: " ", 0x202F: " ", 0x3000: " ", 0x200B: "", 0x200C:
 _TIMEIT = re.compile(r"\s*(?P<options>(?:-(?:[nr]\s*\d+|[qotc])\s+)*)(?P<statement>.*)", re.DOTALL)
 
 #: Modules that work only in a notebook.
-_PAGE_MODULES = {"ipywidgets", "IPython", "google.colab"}
-
-_SHELL = re.compile(r"(?P<indent>\s*)(?P<target>[\w, ]+=\s*)?(?P<what>!!?|%)\s*(?P<rest>.*)")
-_HELP = re.compile(r"\s*(\?{1,2}\s*[\w.]+|[\w.]+\s*\?{1,2})\s*(#.*)?")
-_PIP = re.compile(r"(?:python3? -m )?pip3? install\s+(?P<what>.*)")
+_PAGE_MODULES = ("ipywidgets.", "IPython.", "google.colab.")
 
 
 def is_notebook(path: Path) -> bool:
@@ -72,41 +76,30 @@ def convert_notebook(text: str, path: Path) -> tuple[str, list[str]]:
     outside a notebook, and with advice for each line.
     """
     cells = _read_cells(text, path)
+    install_advice = _suggest_environment("\n".join(source or "" for source in cells))
     parts, sentences, problems = [], [], []
     for number, source in enumerate(cells, 1):
         if source is None:
             continue
-        lines, omitted, faults = _convert_cell(source, f"cell {number}")
-        parts.append(f"# cell {number}\n" + "\n".join(lines).rstrip() + "\n")
-        sentences += [f"cell {number}: {text}" for text in omitted]
-        problems += [
-            Problem(path, 0, f"cell {number}: {message}", fix)
-            for message, fix in [*faults, *_find_page_problems(lines)]
-        ]
+        cell = f"cell {number}"
+        lines, omitted, faults = _convert_cell(source, cell, install_advice)
+        parts.append(f"# {cell}\n" + "\n".join(lines).rstrip() + "\n")
+        sentences += [f"{cell}: {sentence}" for sentence in omitted]
+        faults += [(0, message, advice) for message, advice in _find_page_problems(lines)]
+        problems += [Problem(path, 0, f"{cell}: {message}", advice) for _, message, advice in faults]
     if problems:
-        packages = [name for problem in problems for name in _find_packages(problem.text)]
-        all_problems = [
-            replace(entry, fix=_suggest_environment(packages)) if _find_packages(entry.text) else entry
-            for entry in problems
-        ]
-        raise FileError([*all_problems, *(Problem(path, 0, sentence) for sentence in sentences)])
+        raise FileError([*problems, *(Problem(path, 0, sentence) for sentence in sentences)])
     return "".join(parts), sentences
 
 
-def _find_packages(text: str) -> list[str]:
-    """Return the packages that a quoted line installs with pip."""
-    line = re.search(r"`[!%]{1,2}\s*(.*)`", text)
-    pip = _PIP.match(line[1]) if line else None
-    words = pip["what"].split() if pip else []
-    return [word.strip("'\"") for word in words if not word.startswith("-")]
-
-
-def _suggest_environment(packages: Sequence[str]) -> str:
-    """Return the advice to pass packages as one environment."""
-    ordered = sorted(dict.fromkeys(packages), key=lambda name: not re.match(r"(tensorflow|tf-nightly)\b", name))
-    if not ordered or not re.match(r"(tensorflow|tf-nightly)\b", ordered[0]):
-        ordered = ["tensorflow==2.15.0", *ordered]
-    return f"Remove this line, and pass the packages as an environment: -e '{','.join(ordered)}'"
+def _suggest_environment(text: str) -> str:
+    """Return the advice to pass all packages that the lines of a notebook install with pip as one environment."""
+    words = [word.strip("'\"") for installed in _PIP.findall(text) for word in installed.split()]
+    packages = [word for word in dict.fromkeys(words) if not word.startswith("-")]
+    packages.sort(key=lambda name: not _TENSORFLOW.match(name))
+    if not packages or not _TENSORFLOW.match(packages[0]):
+        packages.insert(0, "tensorflow==2.15.0")
+    return f"Remove this line, and pass the packages as an environment: -e '{','.join(packages)}'"
 
 
 def convert_pasted_script(text: str, path: Path) -> tuple[str, list[str]]:
@@ -116,16 +109,16 @@ def convert_pasted_script(text: str, path: Path) -> tuple[str, list[str]]:
     the magics of IPython, pasted output, and the spaces of web pages. Lines keep their numbers. Raises FileError with
     every line that only a notebook can run.
     """
-    original, sentences = text, list[str]()
+    sentences = list[str]()
     if path.suffix.lower() not in _PYTHON_FILES or _FENCE.match(text.lstrip()):
         text, sentence = _keep_code_blocks(text)
         sentences += [sentence] if sentence else []
     for convert in (_remove_prompts, _replace_spaces):
         text, sentence = convert(text)
         sentences += [sentence] if sentence else []
-    lines, omitted, problems = _convert_cell(text, "")
-    if problems:
-        raise FileError([Problem(path, _find_line(original, message), message, fix) for message, fix in problems])
+    lines, omitted, faults = _convert_cell(text, "", _suggest_environment(text))
+    if faults:
+        raise FileError([Problem(path, *fault) for fault in faults])
     return "\n".join(lines), sentences + omitted
 
 
@@ -173,13 +166,6 @@ def _replace_spaces(text: str) -> tuple[str, str]:
     return converted, "Special spaces, such as U+00A0, count as plain spaces."
 
 
-def _find_line(text: str, message: str) -> int:
-    """Return the number of the line that a problem quotes, or 0."""
-    quoted = re.match(r"`(.*)`", message)
-    lines = [line.strip() for line in text.split("\n")]
-    return lines.index(quoted[1]) + 1 if quoted and quoted[1] in lines else 0
-
-
 def make_time_patterns(text: str) -> list[str]:
     """Return the regular expressions for the times that the timing magics of a converted script print."""
     quoted = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
@@ -205,45 +191,43 @@ def _get_source(cell: dict[str, Any]) -> str:
     return "".join(source) if isinstance(source, list) else str(source)
 
 
-def _convert_cell(source: str, cell: str) -> tuple[list[str], list[str], list[tuple[str, str]]]:
-    """Return a cell's lines as Python, sentences about omitted lines, and problems with their fixes.
+def _convert_cell(
+    source: str, cell: str, install_advice: str
+) -> tuple[list[str], list[str], list[tuple[int, str, str]]]:
+    """Return a cell's lines as Python, sentences about omitted lines, and problems: line number, message and advice.
 
     Only a line with a syntax error is treated as a magic. So a string that looks like a magic is never replaced.
     """
-    lines, omitted, problems = source.split("\n"), list[str](), list[tuple[str, str]]()
+    lines, omitted, problems = source.split("\n"), list[str](), list[tuple[int, str, str]]()
     magic = re.match(r"%%(\w+)", source)
+    magic_line = lines[0]
     if magic:
-        if magic[1] in _TIMING_MAGICS:
-            body, omitted, problems = _convert_cell("\n".join(lines[1:]), cell)
-            return _convert_cell_magic(magic[1], lines[0], body, cell), omitted, problems
-        if magic[1] not in _REMOVED_MAGICS:
-            return [], [], [(f"`{lines[0]}` is not Python.", "Remove the cell, or write it in Python.")]
-        omitted.append(_describe_omitted(lines[0]))
+        if magic[1] not in _TIMING_MAGICS | _REMOVED_MAGICS:
+            return [], [], [(1, f"`{magic_line}` is not Python.", "Remove the cell, or write it in Python.")]
         lines[0] = ""
+        if magic[1] in _REMOVED_MAGICS:
+            omitted.append(_describe_omitted(magic_line))
     for _ in range(len(lines)):
         index = _find_syntax_error(lines)
         if index is None:
             break
-        line, shell = lines[index], _SHELL.fullmatch(lines[index])
-        if _PASTED_OUTPUT.match(line):
-            lines[index] = line[: len(line) - len(line.lstrip())] + "pass"
-            omitted.append(f"`{line.strip()}` is omitted: it is pasted output, and not code.")
-            continue
-        if shell is None and not _HELP.fullmatch(line):
+        line, match = lines[index], _NOTEBOOK_LINE.fullmatch(lines[index])
+        if match is None:
             break  # an error of the script itself, which appears when it runs
-        name, _, argument = (shell["rest"] if shell else "").partition(" ")
-        indent = shell["indent"] if shell else ""
-        if shell and shell["what"] == "%" and name in _TIMING_MAGICS and argument:
-            label = f"{cell or f'line {index + 1}'}: %{name}"
-            lines[index] = indent + _convert_line_magic(name, argument, label, shell["target"] or "")
-            continue
-        lines[index] = f"{indent}pass"
-        if shell is None or (shell["what"] == "%" and name in _OMITTED):
+        prefix, name, argument = match["prefix"], match["name"], (match["argument"] or "").strip()
+        lines[index] = f"{match['indent']}pass"
+        if match["output"]:
+            omitted.append(f"`{line.strip()}` is omitted: it is pasted output, and not code.")
+        elif match["help"] or (prefix == "%" and name in _OMITTED):
             omitted.append(_describe_omitted(line.strip()))
+        elif prefix == "%" and name in _TIMING_MAGICS and argument:
+            label = f"{cell or f'line {index + 1}'}: %{name}"
+            lines[index] = match["indent"] + _convert_line_magic(name, argument, label, match["target"] or "")
         else:
-            problems.append(
-                (f"`{line.strip()}` works only in a notebook.", _suggest_replacement(shell["what"], shell["rest"]))
-            )
+            advice = install_advice if _PIP.match(line) else _suggest_replacement(name)
+            problems.append((index + 1, f"`{line.strip()}` works only in a notebook.", advice))
+    if magic and magic[1] in _TIMING_MAGICS:
+        lines = _convert_cell_magic(magic[1], magic_line, lines[1:], cell)
     return lines, omitted, problems
 
 
@@ -299,40 +283,25 @@ def _find_syntax_error(lines: list[str]) -> int | None:
     return None
 
 
-def _suggest_replacement(prefix: str, command: str) -> str:
-    pip = _PIP.match(command)
-    if pip:
-        return _suggest_environment(_find_packages(f"`{prefix}{command}`"))
-    if command.startswith(("wget ", "curl ", "git ", "gdown ")):
+def _suggest_replacement(command: str) -> str:
+    if command in _DOWNLOADERS:
         return "Remove this line: a launch has no network. Download the file first, and pass it with --with FILE."
     return "Remove this line, or write it in Python."
 
 
 def _find_page_problems(lines: list[str]) -> list[tuple[str, str]]:
-    """Return the problems of a cell that uses widgets or functions of IPython, with fixes."""
+    """Return the problems of a cell that uses widgets or functions of IPython, each with advice."""
     try:
-        tree = ast.parse("\n".join(lines))
+        nodes = list(ast.walk(ast.parse("\n".join(lines))))
     except (SyntaxError, ValueError):
         return []
-    imported = [
-        name
-        for node in ast.walk(tree)
-        for name in (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [node.module or ""]
-            if isinstance(node, ast.ImportFrom)
-            else []
-        )
-    ]
-    page_modules = [name for name in imported if any(f"{name}.".startswith(f"{prefix}.") for prefix in _PAGE_MODULES)]
-    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    called_names = {function.id for function in calls if isinstance(function, ast.Name)}
+    imported = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    imported += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    page_modules = [name for name in imported if f"{name}.".startswith(_PAGE_MODULES)]
+    if page_modules:
+        return [(f"`{name}` works only in a notebook.", "Remove the code that uses it.") for name in page_modules]
+    called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     return [
-        *((f"`{name}` works only in a notebook.", "Remove the code that uses it.") for name in page_modules),
-        *(
-            (f"`{name}()` works only in a notebook.", "Remove this call, or print its result.")
-            for name in sorted(called_names & {"display", "get_ipython"})
-            if not page_modules
-        ),
+        (f"`{name}()` works only in a notebook.", "Remove this call, or print its result.")
+        for name in sorted(called & {"display", "get_ipython"})
     ]
