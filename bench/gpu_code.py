@@ -3,7 +3,7 @@
 For each environment, pip downloads the wheels of TensorFlow, cuDNN and cuBLAS, one at a time. Each wheel is read and
 then removed. This needs up to 0.9 GB of disk space and, if nothing is recorded yet, downloads 12 GB in total. A
 recorded wheel isn't read again. No GPU is needed. CUDA libraries that are copied from an image, and NVIDIA's own
-TensorFlow, aren't in packages. `harness images verify` reads them in the image.
+TensorFlow, aren't in packages. `python -m bench.gpu_image` reads them in the image.
 """
 
 import json

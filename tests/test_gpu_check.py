@@ -213,7 +213,7 @@ def test_what_is_planned_is_what_the_card_runs(tmp_path):
     commands = {name: step.typed for name, step in steps.items()}
     assert commands["images"] == f"harness images build tf2.21 tf1.15-ngc tf2.16 {lazy} --device gpu"
     # nobody read the GPU code in NVIDIA's image, although the catalog has that of its cuDNN from elsewhere
-    assert commands["verify"] == "harness images verify tf2.21 tf1.15-ngc --device gpu"
+    assert commands["verify"] == "python -m bench.gpu_image tf2.21 tf1.15-ngc"
     assert commands["cdi"].startswith("harness matrix --gpus 0 --gpu-via cdi -e tf2.21 ")
     assert " -a calls=1,10,100 -a tf32=on,off " in commands["products"]
     # the driver compiles its code for this GPU

@@ -139,7 +139,7 @@ class Plan:
         yield Step("images", build, 900, 3600, counted=False, after="ways")
         # the images whose GPU code isn't in the catalog are read too
         read = dict.fromkeys([self.environment, *_unread(images)])
-        verify = (*HARNESS, "images", "verify", *read, "--device", "gpu")
+        verify = (sys.executable, "-m", "bench.gpu_image", *read)
         yield Step("verify", verify, 20 * len(read), 90 * len(read), after="images")
         for way in gpus.GpuWay:
             via = (*self.matrix, "--gpu-via", way.value, *cell, *self._results(way.value))

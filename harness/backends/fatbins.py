@@ -1,6 +1,6 @@
 """Script for GPU images: lists the GPU code in libraries, from their fat binaries.
 
-    python fatbins.py FILE|FOLDER...
+    python fatbins.py [FILE|FOLDER]...    default: TensorFlow's libraries, cuDNN and cuBLAS in this Python's packages
 
     {PATH: {"modules": [[NUMBER, BYTES, [CODE, ...]], ...],  number and size of the modules with exactly this code,
                                                              most bytes first
@@ -27,6 +27,7 @@ import mmap
 import re
 import struct
 import sys
+import sysconfig
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,8 +57,15 @@ class Module(NamedTuple):
 
 def main(names: list[str]) -> None:
     """Print a summary of each file with GPU code."""
-    summaries = {str(path): summarize_file(path) for name in names for path in list_files(Path(name))}
+    paths = [Path(name) for name in names] or list_paths(Path(sysconfig.get_path("purelib")))
+    summaries = {str(file): summarize_file(file) for path in paths for file in list_files(path)}
     print(json.dumps({path: summary for path, summary in summaries.items() if summary["modules"] or summary["unread"]}))
+
+
+def list_paths(packages: Path) -> list[Path]:
+    """Return the folder of TensorFlow, and the libraries of cuDNN and cuBLAS, in a folder of packages."""
+    nvidia = [path for name in ("cudnn", "cublas") for path in packages.glob(f"nvidia/*/lib/lib{name}*.so*")]
+    return [packages / "tensorflow", *nvidia]
 
 
 def list_files(path: Path) -> list[Path]:

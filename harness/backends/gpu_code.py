@@ -53,10 +53,14 @@ def describe_summaries(summaries: Mapping[str, Mapping[str, Any]]) -> LibraryCod
     return describe_libraries({path: [code for *_, code in entry["modules"]] for path, entry in summaries.items()})
 
 
-def replace_assumed_code(environment: Environment, code: LibraryCode) -> Environment:
-    """Return the environment with the code of its libraries instead of assumed code. Otherwise, return it unchanged."""
-    if not environment.is_unread or not code.gpu_code:
-        return environment
+def replace_assumed_code(environment: Environment, summaries: Mapping[str, Mapping[str, Any]]) -> Environment | None:
+    """Return the environment with the code of its libraries instead of assumed code; None if they contain no GPU code.
+
+    `summaries` are the summaries of `fatbins.py`, by path.
+    """
+    code = describe_summaries(summaries)
+    if not code.gpu_code:
+        return None
     return replace(
         environment,
         gpu_code=code.gpu_code,

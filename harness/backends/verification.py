@@ -1,6 +1,6 @@
-"""Compares the installed packages of an environment with its lock, and collects other checks."""
+"""Compares the installed packages of an environment with its lock."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.files import parse_json
@@ -29,12 +29,11 @@ print(json.dumps({"packages": found, "system": system}))
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The differences between an environment and its lock, and further checks.
+    """The differences between an environment and its lock.
 
     - `packages`: the number of locked packages
     - `missing`: the locked version of each missing package; `extra`: the installed version of each additional package
     - `changed`: the locked and the installed version of each package whose versions differ
-    - `more`: lines about further checks; `is_complete`: whether all of them passed
     - `installed`: all packages with their versions; `system`: the packages of the distribution
     - `read`: for an environment whose GPU code was assumed, the same environment with the GPU code in its libraries
     """
@@ -43,26 +42,25 @@ class Verification:
     missing: Mapping[str, str] = field(default_factory=dict)
     extra: Mapping[str, str] = field(default_factory=dict)
     changed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    more: Sequence[str] = ()
-    is_complete: bool = True
     installed: Mapping[str, str] = field(default_factory=dict)
     system: Mapping[str, str] = field(default_factory=dict)
     read: Environment | None = None
 
     @property
     def is_right(self) -> bool:
-        """Whether there are no differences, and all further checks passed."""
-        return self.is_complete and not (self.missing or self.extra or self.changed)
+        """Whether there are no differences."""
+        return not (self.missing or self.extra or self.changed)
 
     def lines(self) -> list[str]:
-        """Return the result for a terminal: one line for each kind of difference, then other lines."""
+        """Return the result for a terminal: a line for each kind of difference, and a line for GPU code."""
         kinds = {
             "missing": [f"{name} {version}" for name, version in self.missing.items()],
             "not in the lock": [f"{name} {version}" for name, version in self.extra.items()],
             "changed": [f"{name} {actual} instead of {locked}" for name, (locked, actual) in self.changed.items()],
         }
         differences = [f"{kind}: {', '.join(packages)}" for kind, packages in kinds.items() if packages]
-        return [*(differences or [f"all {self.packages} packages are as in the lock file"]), *self.more]
+        gpu_code = [f"GPU code: {self.read.gpu_code}"] if self.read else []
+        return [*(differences or [f"all {self.packages} packages are as in the lock file"]), *gpu_code]
 
 
 def verify_output(pins: Mapping[str, str], printed: str) -> Verification:

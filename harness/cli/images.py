@@ -114,7 +114,7 @@ def verify(
 ) -> None:
     """Compare the packages in each image with its lock file.
 
-    In GPU images, it also checks the CUDA libraries.
+    In GPU images of wheels that are newer than the catalog, it also reads the GPU code, for later plans.
     """
     project, requirements = session.images.select_images(names, device)
     backend = registry.open_image_backend(project.root)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.docker.cuda import check_cuda
+from bench.gpu_image import check_image
 from harness.model.environment import Environment
 from tests.conftest import ROOT
 from tests.docker.conftest import copy_images, write_catalog
@@ -121,7 +121,7 @@ def read_output(engine, image, *command):
 
 def test_what_tensorflow_loads_is_copied_and_opens_and_nothing_else(engine, copied):
     image, environment = copied
-    report = check_cuda(engine, image, environment)
+    report = check_image(engine, image, environment)
     assert set(report.opened) == LOADED
     assert report.missing == {}
     # these say nothing themselves; their files' names do
@@ -149,7 +149,7 @@ def test_the_gpu_code_of_tensorflow_and_cudnn_is_read_in_the_image(engine, build
     # a launch starts in this folder, so it is where the package is found
     with_tensorflow = builder.stand_in(files, f"FROM {image}", "COPY --from=0 /tf /harness/tensorflow")
     catalogued = dataclasses.replace(environment, gpu_code="compute_70", cudnn_code="sm_60")
-    report = check_cuda(engine, with_tensorflow, catalogued)
+    report = check_image(engine, with_tensorflow, catalogued)
     read = "TensorFlow sm_60 compute_70 (compute_70 of PTX 6.3 alone in some kernels), cuDNN sm_30 sm_60 sm_70"
     assert f"GPU code: {read}" in report.notes
     sentences = [sentence for sentence in report.disagreements if "docker-bake.hcl" in sentence]
@@ -171,7 +171,7 @@ def test_of_packages_what_opens_what_is_missing_and_what_is_too_old(engine, buil
     image = builder.build(environment, "".join(packages))
     # nothing was copied as into another image
     assert "cuda" not in read_output(engine, image, "ls", "/usr/local").split()
-    report = check_cuda(engine, image, environment)
+    report = check_image(engine, image, environment)
     assert report.opened == {"libcudart.so.12": "12.2", "libcurand.so.10": "10.3.3"}
     assert "libcublas.so.12" in report.missing
     assert [line for line in report.disagreements if "12.2" in line and "12.9" in line]

@@ -18,9 +18,11 @@ from harness.backends.docker.priority import SHARES, Priority, find_priority
 from harness.backends.docker.removal import remove
 from harness.backends.docker.specification import CELL_LABEL, OWNER_LABEL, RUN_LABEL, Specification, get_owner
 from harness.backends.events import Events
+from harness.backends.gpu_code import replace_assumed_code
 from harness.backends.protocol import ImageBackend
 from harness.backends.untrusted_text import Tail
 from harness.backends.verification import SCRIPT, Verification, verify_output
+from harness.files import parse_json
 from harness.machine import host
 from harness.machine.doctor import prerequisites
 from harness.machine.doctor.check import CheckResult, Level
@@ -35,7 +37,7 @@ from harness.model.backend import (
     Progress,
     WheelRecipe,
 )
-from harness.model.environment import Device, Requirement
+from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.gpu import GpuHost
 from harness.model.launch import Job, Limits, Outcome, Status
@@ -43,6 +45,9 @@ from harness.model.texts import counted
 
 #: Time limit in seconds for a container that lists the packages of an image, or that does nothing.
 _VERIFY_SECONDS = 60.0
+
+#: The time limit for reading the GPU code in an image, in seconds. Up to 4 GB of libraries are read.
+_READ_SECONDS = 300.0
 
 
 class DockerBackend(ImageBackend):
@@ -294,26 +299,36 @@ class DockerBackend(ImageBackend):
             yield worker.HeldLaunch(container, job, specification.limits.seconds, conclude)
 
     def verify(self, requirement: Requirement) -> Verification:
-        """Compare the packages in the image with the lock. For a GPU image, also check CUDA's libraries.
+        """Compare the packages in the image with the lock, and read the image's GPU code if it was assumed.
 
         Raises CannotRunHereError if the image doesn't start.
         """
-        environment, tag = requirement.environment, recipe.make_tag(requirement)
-        image, script = self._get_image_id(requirement), SCRIPT.encode()
-        stdout, stderr, ending = run_script(self.engine, image, script, run=self._run, seconds=_VERIFY_SECONDS)
+        environment, image = requirement.environment, self._get_image_id(requirement)
+        source = SCRIPT.encode()
+        stdout, stderr, ending = run_script(self.engine, image, source, run=self._run, seconds=_VERIFY_SECONDS)
         if not ending.clean:
+            tag = recipe.make_tag(requirement)
             raise CannotRunHereError(f"{tag} could not list the installed packages ({ending}):\n{stderr}")
         verification = verify_output(requirement.lock.pins, stdout)
         if environment.gpu_image:
             # NVIDIA's image has packages that aren't in the lock
             verification = replace(verification, extra={})
-        if requirement.device is Device.CPU:
-            return verification
-        from harness.backends.docker.cuda import check_cuda  # noqa: PLC0415 - no launch needs it
+        if requirement.device is Device.GPU and environment.is_unread:
+            verification = replace(verification, read=self._read_gpu_code(environment, image))
+        return verification
 
-        cuda = check_cuda(self.engine, tag, environment)
-        read = cuda.environment if environment.is_unread and not cuda.environment.is_unread else None
-        return replace(verification, more=cuda.lines(), is_complete=cuda.is_complete, read=read)
+    def _read_gpu_code(self, environment: Environment, image: str) -> Environment | None:
+        """Return an environment of assumed GPU code with the code in its image; None if it contains no GPU code."""
+        from harness.backends import fatbins  # noqa: PLC0415 - few launches need it
+
+        source = Path(fatbins.__file__).read_bytes()
+        stdout, stderr, ending = run_script(self.engine, image, source, run=self._run, seconds=_READ_SECONDS)
+        try:
+            return replace_assumed_code(environment, parse_json(stdout))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise CannotRunHereError(
+                f"The GPU code of {environment.name} could not be read ({ending}):\n{stderr}"
+            ) from None
 
     def make_sbom(self, requirement: Requirement, found: Verification) -> str:
         """Return the image's software bill of materials (SBOM) in CycloneDX format, with the packages in `found`."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.backends import fatbins
-from harness.backends.gpu_code import describe_summaries, replace_assumed_code
+from harness.backends.gpu_code import replace_assumed_code
 from harness.machine.gpu.host import find_driver_folders
 from harness.machine.gpu.selection import list_visible
 from harness.model.environment import Environment
@@ -23,11 +23,8 @@ def read_gpu_code(environment: Environment, packages: Path) -> Environment | Non
 
     `packages` is the folder of NVIDIA's packages, beside TensorFlow's.
     """
-    libraries = [path for name in ("cudnn", "cublas") for path in packages.glob(f"*/lib/lib{name}*.so*")]
-    paths = [file for path in [packages.parent / "tensorflow", *libraries] for file in fatbins.list_files(path)]
-    code = describe_summaries({str(path): fatbins.summarize_file(path) for path in paths})
-    actual_environment = replace_assumed_code(environment, code)
-    return None if actual_environment.is_unread else actual_environment
+    files = [file for path in fatbins.list_paths(packages.parent) for file in fatbins.list_files(path)]
+    return replace_assumed_code(environment, {str(file): fatbins.summarize_file(file) for file in files})
 
 
 def make_variables(packages: Path, gpus: Sequence[str], host: GpuHost, own: Mapping[str, str]) -> dict[str, str]:

@@ -12,9 +12,8 @@ import pytest
 from docker.errors import APIError
 
 from harness.backends.docker import backend as code
-from harness.backends.docker import cuda, gpus
+from harness.backends.docker import gpus
 from harness.backends.docker.backend import DockerBackend, _is_ours_and_ended
-from harness.backends.docker.cuda import CudaReport
 from harness.backends.docker.engine import raise_as_sentences
 from harness.backends.docker.gpu_refusals import GpuRefusedError
 from harness.backends.docker.gpus import GpuAccess
@@ -120,18 +119,25 @@ def test_without_priority_launches_go_on_and_without_an_engine_the_run_ends(back
         backend.give_priority([3])
 
 
-def test_the_gpu_code_that_is_read_in_an_image_is_returned_if_it_was_assumed(backend, monkeypatch):
+def test_the_gpu_code_in_an_image_is_read_if_it_was_assumed(backend, monkeypatch):
     environment = Environment("tf-nightly-2.23.0", "2.23.0", "3.13", "", cuda="12.5", gpu_code="sm_90")
-    read = replace(environment, gpu_code="sm_90 compute_120")
-    monkeypatch.setattr(code, "run_script", lambda *_, **__: ('{"packages": {}, "system": {}}', "", Ending(0)))
+    packages = '{"packages": {}, "system": {}}'
+    modules = '{"/tensorflow/libtensorflow_cc.so.2": {"modules": [[1, 9, ["sm_90", "sm_120", "ptx_120"]]]}}'
+    outputs: list[str] = []
+    monkeypatch.setattr(code, "run_script", lambda *_, **__: (outputs.pop(0), "it failed", Ending(0)))
     monkeypatch.setattr(DockerBackend, "_get_image_id", lambda *_: "sha256:1")
-    for checked, result, returned in (
-        (replace(environment, gpu_code_of="2.21.0"), read, read),
-        (environment, environment, None),
+    assumed = replace(environment, gpu_code_of="2.21.0")
+    for checked, gpu_code, returned in (
+        (assumed, modules, replace(environment, gpu_code="sm_90 compute_120")),
+        (assumed, "{}", None),
+        (environment, "", None),
     ):
-        monkeypatch.setattr(cuda, "check_cuda", lambda *_, value=result: CudaReport(value, {}, {}))
+        outputs[:] = [packages, gpu_code]
         requirement = Requirement(checked, Device.GPU, Lock(Path("none"), "0", {}))
         assert backend.verify(requirement).read == returned
+    outputs[:] = [packages, "no JSON"]
+    with pytest.raises(CannotRunHereError, match="it failed"):
+        backend.verify(Requirement(assumed, Device.GPU, Lock(Path("none"), "0", {})))
 
 
 #: Environments whose image is there, and is not.

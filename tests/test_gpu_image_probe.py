@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench import gpu_image_probe
 from harness.backends import fatbins
-from harness.backends.docker import cuda_probe
 from tests.shared_objects import shared_object
 
 #: What TensorFlow 2.10.1 and 2.21.0 wrote.
@@ -31,7 +31,7 @@ I0000 00:00:1795274424.764795       1 dso_loader.cc:133] Successfully opened dyn
 
 
 def test_what_the_loader_tried_is_read_from_its_log():
-    assert cuda_probe.parse_attempts(LOG) == {
+    assert gpu_image_probe.parse_attempts(LOG) == {
         "Cublas": [("libcublas.so.11", "")],
         "Cupti": [
             ("libcupti.so.11.2", "libcupti.so.11.2: cannot open shared object file: No such file or directory"),
@@ -42,33 +42,33 @@ def test_what_the_loader_tried_is_read_from_its_log():
 
 @given(st.text())
 def test_any_log_is_read(log):
-    assert cuda_probe.parse_attempts(log) == {} or cuda_probe.MARK in log
+    assert gpu_image_probe.parse_attempts(log) == {} or gpu_image_probe.MARK in log
 
 
 @pytest.mark.slow
 def test_without_tensorflow_it_says_so_and_opens_what_it_is_told_to():
-    command = [sys.executable, cuda_probe.__file__, "libc.so.6", "libnone.so.1"]
+    command = [sys.executable, gpu_image_probe.__file__, "libc.so.6", "libnone.so.1"]
     answer = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     assert answer["opened"] == {"libc.so.6": ""}
     assert Path(answer["files"]["libc.so.6"]).name == "libc.so.6"
     assert answer["folders"] == []
     assert "libnone.so.1" in answer["closed"]["libnone.so.1"]
     assert "'tensorflow'" in answer["trouble"]
-    assert set(answer["broken"]) <= set(cuda_probe.MODULES)
+    assert set(answer["broken"]) <= set(gpu_image_probe.MODULES)
 
 
 @pytest.mark.slow
 def test_modules_that_cannot_be_imported_are_found_with_their_error(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    for name in cuda_probe.MODULES:
+    for name in gpu_image_probe.MODULES:
         (tmp_path / f"{name}.py").write_text("")
     for keras, broken in (
         ("", {}),
         ("raise ImportError('no libhdf5.so.200')", {"keras": "ImportError: no libhdf5.so.200"}),
-        ("import os; os._exit(3)", dict.fromkeys(cuda_probe.MODULES, "the process ended with code 3")),
+        ("import os; os._exit(3)", dict.fromkeys(gpu_image_probe.MODULES, "the process ended with code 3")),
     ):
         (tmp_path / "keras.py").write_text(keras)
-        assert cuda_probe.find_broken() == broken
+        assert gpu_image_probe.find_broken() == broken
 
 
 def test_a_library_that_tells_no_version_has_that_of_its_file_or_its_package(tmp_path):
@@ -85,9 +85,9 @@ def test_a_library_that_tells_no_version_has_that_of_its_file_or_its_package(tmp
         name = soname.replace("lib", f"libtest{secrets.token_hex(4)}", 1)
         file = file.with_name(name + file.name[len(soname) :])
         file.write_bytes(shared_object(name))
-        assert cuda_probe.find_version(name, ctypes.CDLL(str(file))) == version
+        assert gpu_image_probe.find_version(name, ctypes.CDLL(str(file))) == version
 
 
 def test_what_runs_in_images_runs_on_the_catalogues_oldest_python():
-    for module in (cuda_probe, fatbins):
+    for module in (gpu_image_probe, fatbins):
         ast.parse(Path(module.__file__).read_text(), feature_version=(3, 7))

@@ -1,6 +1,6 @@
 """Script for GPU images: opens CUDA's libraries, and prints the results as JSON.
 
-    python cuda_probe.py SONAME...
+    python gpu_image_probe.py SONAME...
 
     {"asked":  {NAME: [[SONAME, WORDS], ...]},   files that TensorFlow's own loader tried, by the loader's name for a
                                                  library; WORDS is the system's error, empty if the file was opened

@@ -1,7 +1,9 @@
-"""A check that a GPU image has every CUDA library that its TensorFlow loads. The check doesn't need a GPU.
+"""`python -m bench.gpu_image NAME…`: check that GPU images have every CUDA library that their TensorFlow loads.
 
-`cuda_probe.py` runs in a container. It calls TensorFlow's own loader, then opens each library and reads its version.
-Then `fatbins.py` reads the GPU code in TensorFlow, cuDNN and cuBLAS. This module compares the results with the catalog,
+The images must be built. The check doesn't need a GPU. Exit code 1 means that an image differs from the catalog.
+
+In a container, `gpu_image_probe.py` calls TensorFlow's own loader, then opens each library and reads its version. Then
+`fatbins.py` reads the GPU code in TensorFlow, cuDNN and cuBLAS. This module compares the results with the catalog,
 which lists the CUDA and cuDNN versions of TensorFlow's build, and the GPUs that it supports.
 
 TensorFlow isn't linked to any CUDA library. It opens each library by name when it needs the library, so that one wheel
@@ -9,21 +11,27 @@ also starts without a GPU. The names are the names in TensorFlow's own loader (`
 """
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench import gpu_image_probe
 from harness.backends import fatbins
-from harness.backends.docker import cuda_probe
+from harness.backends.docker import recipe
 from harness.backends.docker.container import run_script
-from harness.backends.docker.engine import Engine
-from harness.backends.gpu_code import LibraryCode, describe_summaries, replace_assumed_code
+from harness.backends.docker.engine import Engine, connect
+from harness.backends.gpu_code import LibraryCode, describe_summaries
 from harness.backends.untrusted_text import join_lines
+from harness.environments.catalog import load_environments
+from harness.environments.locks import load_lock
 from harness.files import parse_json
-from harness.model.environment import Environment
-from harness.model.errors import CannotRunHereError
+from harness.model.environment import Device, Environment
 from harness.model.gpu import GpuCode, format_version
+from harness.project import Project
+
+ROOT = Path(__file__).parents[1]
 
 #: The first CUDA version with these numbers in the libraries' file names, and the numbers in the order of _NAMES. They
 #: differ, because each library counts the versions of its own binary interface.
@@ -60,7 +68,7 @@ _XLA = {
     "libdevice": "libdevice is missing: XLA can't compile functions that need it for a GPU, such as tanh.",
 }
 
-#: Time limit of a check in seconds. In this time, TensorFlow starts once, and up to 4 GB of libraries are read.
+#: Time limit of a script in seconds. In this time, TensorFlow starts once, and up to 4 GB of libraries are read.
 _CHECK_SECONDS = 300.0
 
 
@@ -68,7 +76,6 @@ _CHECK_SECONDS = 300.0
 class CudaReport:
     """The CUDA libraries of a GPU image.
 
-    `environment` is the checked one. If its GPU code was assumed, it now has the code that was read in the libraries.
     `opened` maps each library that TensorFlow loads, directly or through another library, to its version (empty if
     unknown). `missing` maps each library that can't be opened to the loader's message. `disagreements` are sentences,
     for example about a library that is older than in TensorFlow's build. `notes` are other sentences, for example about
@@ -99,10 +106,23 @@ class CudaReport:
         return [*opened_lines, *missing_lines, *self.disagreements, *self.notes]
 
 
-def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaReport:
+def main(names: Sequence[str]) -> int:
+    """Check the images, print the results, and return the exit code."""
+    project, engine = Project(ROOT), connect()
+    environments, are_complete = load_environments(project), True
+    for name in names:
+        tag = recipe.make_tag(load_lock(project, environments[name], Device.GPU))
+        report = check_image(engine, tag, environments[name])
+        are_complete = are_complete and report.is_complete
+        for line in report.lines():
+            print(f"{name}: {line}")
+    return 0 if are_complete else 1
+
+
+def check_image(engine: Engine, image: str, environment: Environment) -> CudaReport:
     """Run the probe in a container of the image, and judge its results. `image` is an id or a name.
 
-    Raises CannotRunHereError if the probe doesn't finish.
+    Raises RuntimeError if the probe doesn't finish.
     """
     expected = list_libraries(environment.cuda, environment.cudnn).values()
     sonames = [*(soname for names in expected for soname in names), *list_cudnn_parts(environment.cudnn)]
@@ -113,11 +133,9 @@ def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaRepo
         try:
             return dict(parse_json(stdout))
         except (ValueError, TypeError):
-            raise CannotRunHereError(
-                f"{environment.name}'s CUDA libraries could not be checked ({ending}):\n{stderr}"
-            ) from None
+            raise RuntimeError(f"{environment.name} could not be checked ({ending}):\n{stderr}") from None
 
-    probe = run_probe(cuda_probe.__file__, sonames)
+    probe = run_probe(gpu_image_probe.__file__, sonames)
     libraries_to_read = [path for path in probe["files"].values() if re.search(r"/libcu(dnn|blas)", path)]
     return judge(environment, probe, run_probe(fatbins.__file__, [*probe["folders"], *libraries_to_read]))
 
@@ -133,7 +151,6 @@ def judge(environment: Environment, probe: Mapping[str, Any], code: Mapping[str,
     opened, missing = _split_by_result(groups, probe["opened"], messages)
     xla = [sentence for tool, sentence in _XLA.items() if not probe[tool]]
     gpu_code = describe_summaries(code)
-    environment = replace_assumed_code(environment, gpu_code)
     # if CUDA has no packages, it is copied from TensorFlow's own images, which don't contain XLA's tools
     needs_xla = not environment.cuda_image
     return CudaReport(
@@ -304,3 +321,7 @@ def is_enough(found: str, built: str) -> bool:
 def _parse_numbers(version: str) -> tuple[int, int]:
     major, _, remainder = version.partition(".")
     return int(major), int(remainder.partition(".")[0] or 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.backends.docker.cuda import CudaReport, is_enough, judge, list_cudnn_parts, list_libraries
+from bench.gpu_image import CudaReport, is_enough, judge, list_cudnn_parts, list_libraries
 from harness.environments.catalog import load_environments
 from harness.model.environment import Environment
 
@@ -26,13 +26,13 @@ CODE = {
 
 
 def read(**changes):
-    """What fatbins.py prints; `changes` by the start of a library's name."""
+    """Return the output of fatbins.py. `changes` are by the start of a library's name."""
     code = {path: changes.get(re.sub(r".*/lib|\W.*", "", path), modules) for path, modules in CODE.items()}
     return {path: {"modules": [[1, 64, module] for module in modules], "unread": 0} for path, modules in code.items()}
 
 
 def probe(**changes):
-    """What the probe prints of a complete image: CUDA 11.8 for a TensorFlow that was built with 11.2."""
+    """Return the probe's output for a complete image: CUDA 11.8 for a TensorFlow that was built with 11.2."""
     return {
         "asked": {
             "CudaRuntime": [["libcudart.so.11.0", ""]],
@@ -51,7 +51,7 @@ def probe(**changes):
 
 
 def judge_change(part: str, value: object, *, code=None, **catalog: object) -> CudaReport:
-    """Judge a complete image of which the probe says something else in one part."""
+    """Judge a complete image, except that the probe's output differs in one part."""
     return judge(dataclasses.replace(ENVIRONMENT, **catalog), probe(**{part: value} if part else {}), code or {})
 
 
@@ -132,18 +132,6 @@ def test_what_says_no_other_thing_agrees():
     report = judge_change("ptxas", "", cuda_image="tensorflow/tensorflow:2.4.0-gpu")
     assert report.is_complete
     assert len(report.lines()) == 2
-
-
-def test_a_wheel_that_is_newer_than_the_catalog_has_the_code_that_was_read():
-    nightly = dataclasses.replace(ENVIRONMENT, gpu_code="sm_70 compute_80", gpu_code_of="2.5.0")
-    code = read(tensorflow_cc=[["sm_80", "sm_120", "ptx_120"]], cublas=[["sm_80", "sm_120"]])
-    report = judge(nightly, probe(build={}), code)
-    assert report.is_complete
-    assert report.environment.gpu_code == "sm_80 compute_120"
-    assert report.environment.cudnn_code == "sm_50 sm_70 sm_80 sm_90"
-    assert not report.environment.is_unread
-    # nothing was read
-    assert judge(nightly, probe(), {}).environment == nightly
 
 
 #: What the loaders of real wheels asked for (1.14.0, 2.3.4, 2.4.4, 2.10.1, 2.15.1, 2.21.0), in their own order.
