@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bench.gpu_check import access
-from harness.backends.docker import gpus
+from harness.backends.docker import gpu_trial, gpus
 from harness.backends.docker.gpu_refusals import GpuRefusedError
 from harness.backends.docker.gpus import GpuAccess
 from harness.model.backend import GpuWay
@@ -102,7 +102,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
         return "" if way is GpuWay.CDI else "cuInit fails with the error 803.", "Number of GPUs: 1."
 
     monkeypatch.setattr(gpus, "find", find)
-    monkeypatch.setattr(gpus, "try_access", tried)
+    monkeypatch.setattr(gpu_trial, "try_access", tried)
     return SimpleNamespace(api=api)
 
 
@@ -117,7 +117,7 @@ def test_each_method_is_tried_and_one_that_works_is_enough(engine):
 
 
 def test_if_no_method_works_all_fail(engine, monkeypatch):
-    monkeypatch.setattr(gpus, "try_access", lambda *_: ("no libcuda.so.1", ""))
+    monkeypatch.setattr(gpu_trial, "try_access", lambda *_: ("no libcuda.so.1", ""))
     assert [finding.passed for finding in access.check_ways(["0"], engine)] == [True, False, False, False]
 
 

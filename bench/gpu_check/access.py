@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.gpu_check.checks import RESULT, Finding, report
-from harness.backends.docker import gpus
+from harness.backends.docker import cdi, gpu_trial, gpus
 from harness.backends.docker.engine import Engine, connect, raise_as_sentences
 from harness.machine.gpu.host import DRIVER
 from harness.machine.gpu.selection import parse_requested
@@ -77,7 +77,7 @@ def check_driver(load: Callable[[str], Any] = ctypes.CDLL) -> Finding:
     except (OSError, AttributeError) as reason:
         return Finding(False, f"Outside containers, CUDA can't start: {reason}.")
     if error:
-        return Finding(False, f"Outside containers, {gpus.describe_init_error(error)}")
+        return Finding(False, f"Outside containers, {gpu_trial.describe_init_error(error)}")
     library.cuDeviceGetCount(ctypes.byref(count))
     return Finding(True, f"Outside containers, CUDA starts and finds GPUs: {count.value}.")
 
@@ -99,7 +99,7 @@ def try_way(engine: Engine, image: str, way: GpuWay, which: Sequence[str]) -> Fi
     """Start a container of the image with the GPUs `which` by this method, and CUDA in it."""
     try:
         (access,) = gpus.select_able(gpus.find(engine, way), which)
-        missing, found = gpus.try_access(engine, image, access.way, access.list_requested(which), _RUN)
+        missing, found = gpu_trial.try_access(engine, image, access.way, access.list_requested(which), _RUN)
     except CannotRunHereError as error:
         return Finding(False, f"{way}: {one_paragraph(str(error))}")
     sentence = f"{way}: {missing or 'CUDA starts in a container.'} {found}"
@@ -119,7 +119,7 @@ def read_facts(engine: Engine | None, root: Path = Path("/")) -> dict[str, str]:
     facts = {name: run_program(command) for name, command in PROGRAMS.items()}
     facts |= {f"/{name}": read_settings(root / name) for name in FILES}
     facts["device nodes"] = list_files(sorted((root / "dev").glob("nvidia*")), root, describe_node)
-    folders = [root / str(folder).lstrip("/") for folder in gpus.CDI_FOLDERS]
+    folders = [root / str(folder).lstrip("/") for folder in cdi.FOLDERS]
     specifications = [path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir())]
     facts["CDI specifications"] = list_files(specifications, root, describe_specification)
     if engine is not None:
@@ -177,7 +177,7 @@ def describe_specification(path: Path) -> str:
     written = datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC)
     text = path.read_text(encoding="utf-8", errors="replace")
     drivers = sorted(set(re.findall(r"libcuda\.so\.(\d{3,}[\d.]*\d)", text)))
-    devices = ", ".join(gpus.read_device_names(path)) or "none of NVIDIA"
+    devices = ", ".join(cdi.read_device_names(path)) or "none of NVIDIA"
     return f"written {written:%Y-%m-%d %H:%M} UTC, driver {', '.join(drivers) or 'not named'}, devices {devices}"
 
 

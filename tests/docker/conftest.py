@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from harness.backends.docker.backend import DockerBackend
+from harness.backends.docker.cdi import list_device_names
 from harness.backends.docker.engine import connect
-from harness.backends.docker.gpus import list_device_names
 from harness.environments.catalog import load_environments
 from harness.environments.locks import load_lock
 from harness.model.environment import Device, Environment, Lock, Requirement

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness.backends.compiled_code import name_cache
-from harness.backends.docker import gpus
+from harness.backends.docker import code_volumes, gpu_trial, gpus
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.gpu_refusals import GpuRefusedError
 from harness.backends.docker.images import Images
@@ -141,7 +141,8 @@ def test_nodes_that_containers_cannot_open_are_told_or_opened_by_their_group(bac
     backend.check_gpus(["0"], GpuWay.RUNTIME)
     (sentence,) = backend.try_gpus([REQUIREMENT])
     assert f"{nodes} (EACCES)" in sentence
-    monkeypatch.setattr("harness.backends.docker.gpus.find_groups", lambda _: [44])
+    for module in (gpu_trial, gpus):
+        monkeypatch.setattr(module, "find_groups", lambda _: [44])
     backend.check_gpus(["0"], GpuWay.RUNTIME)
     assert backend.try_gpus([REQUIREMENT]) == ["Containers get GPUs through the runtime nvidia."]
     source = "say('observation', name='open', value=os.access('/dev/nvidia0', os.R_OK | os.W_OK))"
@@ -158,7 +159,7 @@ def test_nodes_that_containers_cannot_open_are_told_or_opened_by_their_group(bac
 def test_an_engine_without_nvidias_programs_says_what_to_do_and_caches_are_removed(
     docker, no_gpus, requirement, monkeypatch
 ):
-    monkeypatch.setattr(gpus, "CODE_VALUE", f"test-{secrets.token_hex(4)}")
+    monkeypatch.setattr(code_volumes, "VALUE", f"test-{secrets.token_hex(4)}")
     assert "nvidia-ctk cdi generate" in catch(GpuRefusedError, docker.check_gpus, ["0"]).advice
     for way, words, command in (
         (GpuWay.CDI, "unresolvable CDI devices", "nvidia-ctk cdi generate"),
@@ -192,7 +193,7 @@ def test_what_the_driver_compiles_outlives_the_container_for_the_same_scenario(b
     assert second.observations["before"] == ["compiled"]
     name = name_cache(first.image, mine.files, backend.gpu_host.select(["0"]))
     assert name in backend.caches()
-    assert nvidia.engine.api.inspect_volume(name)["Labels"] == {gpus.CODE_LABEL: gpus.CODE_VALUE}
+    assert nvidia.engine.api.inspect_volume(name)["Labels"] == {code_volumes.LABEL: code_volumes.VALUE}
 
 
 READS_FIRST = (

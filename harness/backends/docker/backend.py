@@ -1,7 +1,6 @@
 """The backend that runs each launch in a fresh container."""
 
 import os
-import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -10,23 +9,21 @@ from pathlib import Path
 
 from harness.backends import compiled_code, worker
 from harness.backends.artifacts import Artifacts
-from harness.backends.docker import bake, gpu_refusals, gpus, recipe
-from harness.backends.docker.container import REMOVAL_SECONDS, create_container, run_script
-from harness.backends.docker.engine import NAME, Engine, connect, get_timeout, raise_as_sentences
+from harness.backends.docker import bake, code_volumes, gpu_refusals, gpu_trial, gpus, recipe
+from harness.backends.docker.container import create_container
+from harness.backends.docker.engine import NAME, Engine, connect
+from harness.backends.docker.image_verification import verify_image
 from harness.backends.docker.images import Images, check_registry
 from harness.backends.docker.priority import SHARES, Priority, find_priority
-from harness.backends.docker.removal import remove
-from harness.backends.docker.specification import CELL_LABEL, OWNER_LABEL, RUN_LABEL, Specification, get_owner
+from harness.backends.docker.removal import remove_containers
+from harness.backends.docker.specification import CELL_LABEL, RUN_LABEL, Specification
 from harness.backends.events import Events
-from harness.backends.gpu_code import replace_assumed_code
 from harness.backends.protocol import ImageBackend
 from harness.backends.untrusted_text import Tail
-from harness.backends.verification import SCRIPT, Verification, verify_output
-from harness.files import parse_json
+from harness.backends.verification import Verification
 from harness.machine import host
 from harness.machine.doctor import prerequisites
 from harness.machine.doctor.check import CheckResult, Level
-from harness.machine.lock import get_run_lock_path, is_held
 from harness.model.backend import (
     BackendFacts,
     GpuWay,
@@ -37,17 +34,14 @@ from harness.model.backend import (
     Progress,
     WheelRecipe,
 )
-from harness.model.environment import Device, Environment, Requirement
+from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.gpu import GpuHost
 from harness.model.launch import Job, Limits, Outcome, Status
 from harness.model.texts import counted
 
-#: Time limit in seconds for a container that lists the packages of an image, or that does nothing.
-_VERIFY_SECONDS = 60.0
-
-#: The time limit for reading the GPU code in an image, in seconds. Up to 4 GB of libraries are read.
-_READ_SECONDS = 300.0
+#: The time limit in seconds for a container that does nothing.
+_TRIAL_SECONDS = 60.0
 
 
 class DockerBackend(ImageBackend):
@@ -134,7 +128,7 @@ class DockerBackend(ImageBackend):
             return []
         self.access, messages = gpus.choose_working(
             self._untried_methods,
-            lambda access: gpus.try_access(
+            lambda access: gpu_trial.try_access(
                 self.engine, image, access.way, access.list_requested(self._requested_gpus), self._run
             )[0],
         )
@@ -213,7 +207,7 @@ class DockerBackend(ImageBackend):
             command=("python", "-c", ""),
             environ={},
             labels={RUN_LABEL: self._run, CELL_LABEL: "priority"},
-            limits=Limits(tuple(cpus), seconds=_VERIFY_SECONDS),
+            limits=Limits(tuple(cpus), seconds=_TRIAL_SECONDS),
             priority=priority,
         )
         try:
@@ -303,32 +297,7 @@ class DockerBackend(ImageBackend):
 
         Raises CannotRunHereError if the image doesn't start.
         """
-        environment, image = requirement.environment, self._get_image_id(requirement)
-        source = SCRIPT.encode()
-        stdout, stderr, ending = run_script(self.engine, image, source, run=self._run, seconds=_VERIFY_SECONDS)
-        if not ending.clean:
-            tag = recipe.make_tag(requirement)
-            raise CannotRunHereError(f"{tag} could not list the installed packages ({ending}):\n{stderr}")
-        verification = verify_output(requirement.lock.pins, stdout)
-        if environment.gpu_image:
-            # NVIDIA's image has packages that aren't in the lock
-            verification = replace(verification, extra={})
-        if requirement.device is Device.GPU and environment.is_unread:
-            verification = replace(verification, read=self._read_gpu_code(environment, image))
-        return verification
-
-    def _read_gpu_code(self, environment: Environment, image: str) -> Environment | None:
-        """Return an environment of assumed GPU code with the code in its image; None if it contains no GPU code."""
-        from harness.backends import fatbins  # noqa: PLC0415 - few launches need it
-
-        source = Path(fatbins.__file__).read_bytes()
-        stdout, stderr, ending = run_script(self.engine, image, source, run=self._run, seconds=_READ_SECONDS)
-        try:
-            return replace_assumed_code(environment, parse_json(stdout))
-        except (ValueError, TypeError, KeyError, AttributeError):
-            raise CannotRunHereError(
-                f"The GPU code of {environment.name} could not be read ({ending}):\n{stderr}"
-            ) from None
+        return verify_image(self.engine, self._get_image_id(requirement), requirement, self._run)
 
     def make_sbom(self, requirement: Requirement, found: Verification) -> str:
         """Return the image's software bill of materials (SBOM) in CycloneDX format, with the packages in `found`."""
@@ -341,31 +310,15 @@ class DockerBackend(ImageBackend):
 
         Raises CannotRunHereError if some remain.
         """
-        label = f"{RUN_LABEL}={run}" if run else RUN_LABEL
-        with raise_as_sentences("remove containers"):
-            containers = self.engine.api.containers(all=True, filters={"label": label})
-        if not run:
-            containers = [container for container in containers if _is_ours_and_ended(container["Labels"])]
-        deadline = time.monotonic() + min(REMOVAL_SECONDS, get_timeout())
-        remaining = [
-            container
-            for container in containers
-            if not remove(self.engine.api, container["Id"], max(0.0, deadline - time.monotonic()))
-        ]
-        if remaining:
-            raise CannotRunHereError(
-                f"Docker Engine is still removing {counted(len(remaining), 'container')}.",
-                f"To check that no container is left: harness clean {run}".rstrip(),
-            )
-        return len(containers)
+        return remove_containers(self.engine, run)
 
     def clean_caches(self) -> int:
         """Remove the volumes of compiled GPU code, and return their number."""
-        return gpus.remove_volumes(self.engine)
+        return code_volumes.remove_all(self.engine)
 
     def caches(self) -> list[str]:
         """Return the names of the engine's volumes with compiled GPU code, from all runs."""
-        return gpus.list_code_volumes(self.engine)
+        return code_volumes.list_names(self.engine)
 
     def _make_specification(self, requirement: Requirement, job: Job) -> Specification:
         specification = Specification(
@@ -387,17 +340,17 @@ class DockerBackend(ImageBackend):
         volume = compiled_code.name_cache(specification.image, files, cards)
         first_volume = compiled_code.name_cache(specification.image, {}, cards)
         has_first = first_volume in self._started and first_volume != volume
-        first_caches = {first_volume: gpus.FIRST_FOLDER} if has_first else {}
-        gpus.make_volume(self.engine, volume)
+        first_caches = {first_volume: code_volumes.FIRST_FOLDER} if has_first else {}
+        code_volumes.make(self.engine, volume)
         specification_with_cache = replace(
             specification,
             limits=compiled_code.allow_first_start(limits, requirement, cards, volume, self._started),
             # the variables of an axis take precedence
             environ={
-                **compiled_code.make_environ(gpus.CODE_FOLDER, first_caches.get(first_volume, "")),
+                **compiled_code.make_environ(code_volumes.FOLDER, first_caches.get(first_volume, "")),
                 **specification.environ,
             },
-            volumes={volume: gpus.CODE_FOLDER, **first_caches},
+            volumes={volume: code_volumes.FOLDER, **first_caches},
             read_only=tuple(first_caches),
         )
         gpu_names = self.access.list_requested(limits.gpus)
@@ -413,8 +366,3 @@ class DockerBackend(ImageBackend):
                 raise CannotRunHereError(f"The image {tag} is missing.", f"Build it: {build}")
             self._ids[tag] = image.id
         return self._ids[tag]
-
-
-def _is_ours_and_ended(labels: Mapping[str, str]) -> bool:
-    """Return whether the run in a container's label belongs to this user, and isn't running."""
-    return labels.get(OWNER_LABEL, get_owner()) == get_owner() and not is_held(get_run_lock_path(labels[RUN_LABEL]))

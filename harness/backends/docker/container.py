@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from harness.backends.artifacts import Artifacts, read_archive
 from harness.backends.docker.engine import Engine, get_timeout, is_late, raise_as_sentences
 from harness.backends.docker.frames import STDERR, STDOUT, Frames
-from harness.backends.docker.removal import remove
+from harness.backends.docker.removal import INTERRUPTED_SECONDS, REMOVAL_SECONDS, remove
 from harness.backends.docker.specification import (
     CELL_LABEL,
     FOLDER,
@@ -49,11 +49,6 @@ DISK_SECONDS = 5.0
 
 #: Timeout of a request to kill a process, in seconds.
 KILL_SECONDS = 10.0
-
-#: How many seconds to wait for the removal of a container, after a launch and after an interrupted launch. After that,
-#: the removal continues in the background.
-REMOVAL_SECONDS = 60.0
-INTERRUPTED_SECONDS = 5.0
 
 
 class Container:

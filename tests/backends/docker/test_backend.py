@@ -12,12 +12,13 @@ import pytest
 from docker.errors import APIError
 
 from harness.backends.docker import backend as code
-from harness.backends.docker import gpus
-from harness.backends.docker.backend import DockerBackend, _is_ours_and_ended
+from harness.backends.docker import gpu_trial, gpus, image_verification
+from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.engine import raise_as_sentences
 from harness.backends.docker.gpu_refusals import GpuRefusedError
 from harness.backends.docker.gpus import GpuAccess
 from harness.backends.docker.priority import Priority
+from harness.backends.docker.removal import _is_ours_and_ended
 from harness.backends.docker.specification import OWNER_LABEL, RUN_LABEL, Specification, get_owner
 from harness.backends.worker import Ending
 from harness.machine.lock import hold_run_lock
@@ -124,7 +125,7 @@ def test_the_gpu_code_in_an_image_is_read_if_it_was_assumed(backend, monkeypatch
     packages = '{"packages": {}, "system": {}}'
     modules = '{"/tensorflow/libtensorflow_cc.so.2": {"modules": [[1, 9, ["sm_90", "sm_120", "ptx_120"]]]}}'
     outputs: list[str] = []
-    monkeypatch.setattr(code, "run_script", lambda *_, **__: (outputs.pop(0), "it failed", Ending(0)))
+    monkeypatch.setattr(image_verification, "run_script", lambda *_, **__: (outputs.pop(0), "it failed", Ending(0)))
     monkeypatch.setattr(DockerBackend, "_get_image_id", lambda *_: "sha256:1")
     assumed = replace(environment, gpu_code_of="2.21.0")
     for checked, gpu_code, returned in (
@@ -156,7 +157,7 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, GpuWay]]:
             raise GpuRefusedError("It is old.", "Make it anew")
         return "", "all"
 
-    monkeypatch.setattr(gpus, "try_access", try_access)
+    monkeypatch.setattr(gpu_trial, "try_access", try_access)
     monkeypatch.setenv("PATH", "")
     return trials
 
@@ -197,7 +198,7 @@ def test_an_image_that_is_no_part_of_the_run_cannot_end_it(backend, monkeypatch)
             raise CannotRunHereError("No such image.")
         return "", "all"
 
-    monkeypatch.setattr(gpus, "try_access", try_access)
+    monkeypatch.setattr(gpu_trial, "try_access", try_access)
     vars(backend.images)["any_for"] = lambda _: "sha256:2"
     backend.check_gpus(["0"])
     assert backend.try_gpus([NOT_MADE]) == []

@@ -10,19 +10,18 @@ from typing import Any
 
 import pytest
 
-from harness.backends.docker import gpus
+from harness.backends.docker import cdi, gpu_trial, gpus
+from harness.backends.docker.cdi import list_device_names, read_device_names
 from harness.backends.docker.gpu_refusals import GpuRefusedError
+from harness.backends.docker.gpu_trial import describe_missing
 from harness.backends.docker.gpus import (
     GpuAccess,
     add_gpus,
     choose_working,
-    describe_missing,
     find,
     find_groups,
     find_host,
-    list_device_names,
     list_methods,
-    read_device_names,
     select_able,
 )
 from harness.backends.docker.specification import Specification
@@ -101,7 +100,7 @@ def find_ways(*arguments: Any) -> list[GpuWay]:
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A machine with none of NVIDIA's programs and specifications; the folder is where those would be."""
-    monkeypatch.setattr(gpus, "CDI_FOLDERS", (tmp_path,))
+    monkeypatch.setattr(cdi, "FOLDERS", (tmp_path,))
     monkeypatch.setenv("PATH", "")
     return tmp_path
 
@@ -151,7 +150,7 @@ def test_wsl_is_known_by_its_device_or_by_a_specification_of_all_alone_and_of_an
     assert (elsewhere.absent, elsewhere.is_here) == ("the engine is on another machine", False)
     monkeypatch.setattr(gpus, "find_address", lambda: "unix:///var/run/docker.sock")
     monkeypatch.setattr(gpus, "WSL_NODE", tmp_path / "dxg")
-    monkeypatch.setattr(gpus, "CDI_FOLDERS", (tmp_path,))
+    monkeypatch.setattr(cdi, "FOLDERS", (tmp_path,))
     assert not find_host().all_or_none
     specification = tmp_path / "nvidia.yaml"
     specification.write_text("kind: nvidia.com/gpu\ndevices: [{name: all}]\n")
@@ -255,10 +254,10 @@ def test_of_two_specifications_the_later_folder_counts(tmp_path):
     for folder in (static, refreshed):
         folder.mkdir()
     (static / "nvidia.yaml").write_text(GENERATED)
-    assert gpus.find_specification([static, refreshed], ["0"]) == static / "nvidia.yaml"
+    assert cdi.find_specification([static, refreshed], ["0"]) == static / "nvidia.yaml"
     (refreshed / "nvidia.yaml").write_text(GENERATED)
-    assert gpus.find_specification([static, refreshed], ["0"]) == refreshed / "nvidia.yaml"
-    assert gpus.find_specification([static, refreshed], ["7"]) is None
+    assert cdi.find_specification([static, refreshed], ["0"]) == refreshed / "nvidia.yaml"
+    assert cdi.find_specification([static, refreshed], ["7"]) is None
 
 
 NODES = {"/dev/nvidia0": 0o666, "/dev/nvidiactl": 0o666, "/dev/nvidia-uvm": 0o666}
@@ -348,9 +347,9 @@ def test_a_trial_runs_in_images_without_the_user_of_launches(monkeypatch):
         answer = {"nodes": {"/dev/nvidia0": 0o660}, "closed": {}, "cuda": True, "init": 803, "count": None}
         yield SimpleNamespace(run=lambda stdout, _: stdout(json.dumps(answer).encode()) or Ending(0))
 
-    monkeypatch.setattr(gpus, "create_container", create)
+    monkeypatch.setattr(gpu_trial, "create_container", create)
     engine: Any = SimpleNamespace(info={}, is_here=False, facts=BackendFacts("docker"))
-    missing, description = gpus.try_access(engine, "id", CDI, ["0"], "run")
+    missing, description = gpu_trial.try_access(engine, "id", CDI, ["0"], "run")
     assert "803" in missing
     assert description == "Number of GPUs: isn't known. Device nodes: /dev/nvidia0 (mode 660)."
     assert [trial.user for trial in trials] == ["1000:1000"]
