@@ -27,20 +27,20 @@ def make_environ(folder: str, first: str = "") -> dict[str, str]:
     return {**variables, "FIRST_START_CACHE_PATH": first} if first else variables
 
 
-def name_cache(made_from: str, files: Mapping[str, bytes], cards: Sequence[Gpu]) -> str:
+def name_cache(made_from: str, files: Mapping[str, bytes], gpus: Sequence[Gpu]) -> str:
     """Return the name of a cache: the image's id or the lock's hash, a hash of the scenario's files, and GPU models.
 
     `files` contains all files of a launch. The kit's files have no effect, because the kit is trusted. Without other
     files, the result is the name of the first start's cache.
     """
     file_hash = hash_files({name: data for name, data in files.items() if not name.startswith("kit/")})
-    slugs = [re.sub(r"[^a-z0-9]+", "-", card.name.lower()).strip("-") for card in cards]
+    slugs = [re.sub(r"[^a-z0-9]+", "-", gpu.name.lower()).strip("-") for gpu in gpus]
     parts = ["harness-ptx", made_from.rpartition(":")[2][:12], file_hash[:12]]
     return "-".join([*parts, *dict.fromkeys(slugs or ["gpu"])])[:200]
 
 
 def allow_first_start(
-    limits: Limits, requirement: Requirement, cards: Sequence[Gpu], name: str, started: Collection[str]
+    limits: Limits, requirement: Requirement, gpus: Sequence[Gpu], name: str, started: Collection[str]
 ) -> Limits:
     """Return the limits, with time for a first start if the driver may have to compile most of the release's code.
 
@@ -48,7 +48,7 @@ def allow_first_start(
     as a GPU for which the driver has to compile.
     """
     code = GpuCode.parse(requirement.environment.gpu_code)
-    may_compile = not cards or any(not code.runs_on(card.capability) for card in cards)
+    may_compile = not gpus or any(not code.runs_on(gpu.capability) for gpu in gpus)
     if name in started or not may_compile:
         return limits
     return replace(limits, seconds=max(limits.seconds, limits.first_start_seconds))

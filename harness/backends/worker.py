@@ -164,17 +164,17 @@ def make_outcome(
     image: str,
     artifacts: Artifacts,
     requested_at: float | None = None,
-    cards: Sequence[Gpu] = (),
+    gpus: Sequence[Gpu] = (),
     quota: float | None = None,
 ) -> Outcome:
     """Return the launch's outcome.
 
     `requested_at` is the time (seconds since the epoch) at which the start of a container was requested, if the
-    container uses this machine's clock. `cards` are the GPUs that the launch should use; empty if unknown. `quota` is
+    container uses this machine's clock. `gpus` are the GPUs that the launch should use; empty if unknown. `quota` is
     the largest number of CPUs that the launch could use; None without a CPU quota.
     """
     status, error = _determine_status(events, ending)
-    if status is Status.OK and (gpu_error := _describe_wrong_gpus(events.gpus, cards)):
+    if status is Status.OK and (gpu_error := _describe_wrong_gpus(events.gpus, gpus)):
         status, error = Status.OTHER_GPU, gpu_error
     return Outcome(
         status=status,
@@ -215,13 +215,13 @@ def _determine_status(events: Events, ending: Ending) -> tuple[Status, str]:
     return events.status, events.reason
 
 
-def _describe_wrong_gpus(used_gpus: Sequence[UsedGpu], cards: Sequence[Gpu]) -> str:
+def _describe_wrong_gpus(used_gpus: Sequence[UsedGpu], gpus: Sequence[Gpu]) -> str:
     """Describe the wrong GPUs that the work used; empty if there are none, or if this is unknown."""
-    wrong_gpus = [gpu for gpu in used_gpus if not any(map(gpu.may_be, cards))]
-    if not cards or not wrong_gpus:
+    wrong_gpus = [gpu for gpu in used_gpus if not any(map(gpu.may_be, gpus))]
+    if not gpus or not wrong_gpus:
         return ""
     used_names = map(describe_gpu, wrong_gpus)
-    target_names = (f"GPU {card.index}: {describe_gpu(card)}" for card in cards)
+    target_names = (f"GPU {gpu.index}: {describe_gpu(gpu)}" for gpu in gpus)
     return f"it ran on {' and '.join(used_names)} instead of {' or '.join(target_names)}"
 
 

@@ -29,9 +29,9 @@ class Slot:
 
 
 def divide_machine(
-    count: int | None, allowed: Iterable[int], cards: Sequence[Gpu] = (), *, known: Topology | None = None
+    count: int | None, allowed: Iterable[int], gpus: Sequence[Gpu] = (), *, known: Topology | None = None
 ) -> list[Slot]:
-    """Divide the machine into `count` slots. Default: one per GPU in `cards`, or per last-level cache or NUMA node.
+    """Divide the machine into `count` slots. Default: one per GPU in `gpus`, or per last-level cache or NUMA node.
 
     The CPUs of one core are never in two slots. `allowed` are the CPUs that this process may use, and `known` is the
     topology (default: this machine's). If several GPUs are near the same cores, the cores are divided evenly among the
@@ -39,8 +39,8 @@ def divide_machine(
     """
     machine = known or topology.read()
     cores = _group_by_core(allowed, machine)
-    if cards:
-        return _divide_by_gpus(count, cores, cards)
+    if gpus:
+        return _divide_by_gpus(count, cores, gpus)
     domains: dict[frozenset[int], list[list[int]]] = {}
     for core in cores:
         cpu = machine.cpu(core[0])
@@ -60,36 +60,36 @@ def divide_machine(
     return [_make_slot(part) for part in parts[:total]]
 
 
-def _divide_by_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequence[Gpu]) -> list[Slot]:
-    total = count or len(cards)
-    if total > len(cards):
-        raise _make_too_many_error(total, f"{len(cards)} GPUs for slots")
-    chosen = cards[:total]
+def _divide_by_gpus(count: int | None, cores: Sequence[list[int]], gpus: Sequence[Gpu]) -> list[Slot]:
+    total = count or len(gpus)
+    if total > len(gpus):
+        raise _make_too_many_error(total, f"{len(gpus)} GPUs for slots")
+    chosen = gpus[:total]
     if total > len(cores):
         raise _make_too_many_error(total, f"{len(cores)} physical cores that this process may use")
     # a GPU whose near cores are unknown may use all cores
     all_cpus = frozenset(cpu for core in cores for cpu in core)
-    near_cpus = {card.index: (_find_near_cpus(card) & all_cpus) or all_cpus for card in chosen}
+    near_cpus = {gpu.index: (_find_near_cpus(gpu) & all_cpus) or all_cpus for gpu in chosen}
     by_place: dict[frozenset[int], list[Gpu]] = {}
-    for card in chosen:
-        by_place.setdefault(near_cpus[card.index], []).append(card)
+    for gpu in chosen:
+        by_place.setdefault(near_cpus[gpu.index], []).append(gpu)
     free_cores = list(cores)
     slots: dict[int, Slot] = {}
-    for local_cpus, local_cards in sorted(by_place.items(), key=lambda entry: len(entry[0])):
+    for local_cpus, local_gpus in sorted(by_place.items(), key=lambda entry: len(entry[0])):
         slot_cores = [core for core in free_cores if local_cpus.issuperset(core)]
-        later_cards = sum(len(cards_there) for cards_there in by_place.values()) - len(slots) - len(local_cards)
-        slot_cores = slot_cores[: max(len(local_cards), len(free_cores) - later_cards)]
-        if len(slot_cores) < len(local_cards):
-            slot_cores = free_cores[: len(local_cards)]
+        later_gpus = sum(len(gpus_there) for gpus_there in by_place.values()) - len(slots) - len(local_gpus)
+        slot_cores = slot_cores[: max(len(local_gpus), len(free_cores) - later_gpus)]
+        if len(slot_cores) < len(local_gpus):
+            slot_cores = free_cores[: len(local_gpus)]
         free_cores = [core for core in free_cores if core not in slot_cores]
-        for index, card in enumerate(local_cards):
-            slots[card.index] = _make_slot(slot_cores[index :: len(local_cards)], str(card.index))
-    return [slots[card.index] for card in chosen]
+        for index, gpu in enumerate(local_gpus):
+            slots[gpu.index] = _make_slot(slot_cores[index :: len(local_gpus)], str(gpu.index))
+    return [slots[gpu.index] for gpu in chosen]
 
 
-def _find_near_cpus(card: Gpu) -> frozenset[int]:
+def _find_near_cpus(gpu: Gpu) -> frozenset[int]:
     """Return the CPUs that the kernel reports as local to a GPU's bus, or an empty set."""
-    return sysfs.read_cpu_list(Path("/sys/bus/pci/devices") / card.pci / "local_cpulist") or frozenset()
+    return sysfs.read_cpu_list(Path("/sys/bus/pci/devices") / gpu.pci / "local_cpulist") or frozenset()
 
 
 def _group_by_core(allowed: Iterable[int], cpu_topology: Topology) -> list[list[int]]:

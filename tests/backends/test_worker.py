@@ -32,7 +32,7 @@ def judge(stream=b"", ending=None, requested_at=None, artifacts=None, cards=()):
     ending = ending or Ending()
     artifacts = artifacts or Artifacts()
     return make_outcome(
-        events, ending, Tail(), image="sha256:1", artifacts=artifacts, requested_at=requested_at, cards=cards
+        events, ending, Tail(), image="sha256:1", artifacts=artifacts, requested_at=requested_at, gpus=cards
     )
 
 

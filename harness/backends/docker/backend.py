@@ -283,7 +283,7 @@ class DockerBackend(ImageBackend):
                     image=specification.image,
                     artifacts=container.artifacts(worker.ARTIFACTS) if events.artifacts else Artifacts(),
                     requested_at=container.requested_at if self.engine.is_here else None,
-                    cards=self.gpu_host.select(job.limits.gpus) if job.limits.gpus else (),
+                    gpus=self.gpu_host.select(job.limits.gpus) if job.limits.gpus else (),
                     quota=container.quota,
                 )
                 if outcome.status is Status.OK:
@@ -336,15 +336,15 @@ class DockerBackend(ImageBackend):
         self, specification: Specification, requirement: Requirement, files: Mapping[str, bytes]
     ) -> Specification:
         limits = specification.limits
-        cards = self.gpu_host.select(limits.gpus)
-        volume = compiled_code.name_cache(specification.image, files, cards)
-        first_volume = compiled_code.name_cache(specification.image, {}, cards)
+        selected_gpus = self.gpu_host.select(limits.gpus)
+        volume = compiled_code.name_cache(specification.image, files, selected_gpus)
+        first_volume = compiled_code.name_cache(specification.image, {}, selected_gpus)
         has_first = first_volume in self._started and first_volume != volume
         first_caches = {first_volume: code_volumes.FIRST_FOLDER} if has_first else {}
         code_volumes.make(self.engine, volume)
         specification_with_cache = replace(
             specification,
-            limits=compiled_code.allow_first_start(limits, requirement, cards, volume, self._started),
+            limits=compiled_code.allow_first_start(limits, requirement, selected_gpus, volume, self._started),
             # the variables of an axis take precedence
             environ={
                 **compiled_code.make_environ(code_volumes.FOLDER, first_caches.get(first_volume, "")),

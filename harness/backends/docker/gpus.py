@@ -37,8 +37,8 @@ WSL_NODE = Path("/dev/dxg")
 DOCTOR_ADVICE = f"`{DOCTOR}` shows which parts of the GPU setup are available, and which are missing. "
 
 INSTALL_ADVICE = (
-    f"{DOCTOR_ADVICE}If the engine finds NVIDIA's hook on a PATH of its own, pass --gpu-via driver. Otherwise, install "
-    "the NVIDIA driver and the package nvidia-container-toolkit. Docker before 28.3 also needs a restart with "
+    f"{DOCTOR_ADVICE}If the engine finds NVIDIA's hook on the engine's own PATH, pass --gpu-via driver. Otherwise, "
+    "install the NVIDIA driver and the package nvidia-container-toolkit. Docker before 28.3 also needs a restart with "
     '{"features": {"cdi": true}} in /etc/docker/daemon.json. Then generate a CDI specification of the GPUs'
 )
 

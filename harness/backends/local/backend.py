@@ -197,7 +197,7 @@ class LocalBackend(RegisteredBackend):
                 saved_files = read_folder(artifacts)
                 _, quota = read_quota(Path("/"))
                 outcome = worker.make_outcome(
-                    events, ending, stderr, image=image, artifacts=saved_files, cards=gpus, quota=quota
+                    events, ending, stderr, image=image, artifacts=saved_files, gpus=gpus, quota=quota
                 )
                 if cache_name and outcome.status is Status.OK:
                     self._started.add(cache_name)

@@ -153,37 +153,37 @@ def check_gpu_access(
     )
 
 
-def check_gpu(card: Gpu) -> CheckResult:
+def check_gpu(gpu: Gpu) -> CheckResult:
     """Check one GPU: its model, and other processes that compute on it."""
-    value = f"{card.name}, compute capability {format_version(card.capability)}, {format_gibibytes(card.memory_bytes)}"
-    advice, command = [], f"sudo nvidia-smi -i {card.index} -mig 0"
-    if card.is_partitioned:
-        parts = format_instances(card) or "none yet, so nothing can run on it"
+    value = f"{gpu.name}, compute capability {format_version(gpu.capability)}, {format_gibibytes(gpu.memory_bytes)}"
+    advice, command = [], f"sudo nvidia-smi -i {gpu.index} -mig 0"
+    if gpu.is_partitioned:
+        parts = format_instances(gpu) or "none yet, so nothing can run on it"
         value += f", divided into instances (MIG): {parts}"
         advice = [
             "An instance is a part of a GPU, and work on the other parts slows it down. Measure on whole GPUs, or pass "
             "the UUID of an instance (--gpus MIG-…)."
         ]
-    if card.processes:
+    if gpu.processes:
         descriptions = [
             f"{process.name or 'a process'} (process {process.pid})"
             + (f" {process.memory_bytes / 2**20:.0f} MiB" if process.memory_bytes else "")
-            for process in card.processes
+            for process in gpu.processes
         ]
         value += f"; used by {', '.join(descriptions)}"
         action = "End the processes that use this GPU, or choose another GPU (--gpus)."
         advice, command = [action, "The report marks launches that share their GPU.", *advice], "nvidia-smi"
     return make_result(
-        f"GPU {card.index}",
-        Level.WARN if card.processes or card.is_partitioned else Level.GOOD,
+        f"GPU {gpu.index}",
+        Level.WARN if gpu.processes or gpu.is_partitioned else Level.GOOD,
         value,
         {
-            "index": card.index,
-            "model": card.name,
-            "capability": format_version(card.capability),
-            "memory": card.memory_bytes,
-            "processes": [asdict(process) for process in card.processes],
-            "partitioned": card.is_partitioned,
+            "index": gpu.index,
+            "model": gpu.name,
+            "capability": format_version(gpu.capability),
+            "memory": gpu.memory_bytes,
+            "processes": [asdict(process) for process in gpu.processes],
+            "partitioned": gpu.is_partitioned,
         },
         advice=" ".join(advice),
         command=command,
@@ -195,93 +195,93 @@ def report_unavailable_gpus(error: str, advice: str) -> CheckResult:
     return make_result("requested GPUs", Level.BAD, error, {"error": error}, advice=advice)
 
 
-def check_gpu_settings(card: Gpu) -> list[CheckResult]:
+def check_gpu_settings(gpu: Gpu) -> list[CheckResult]:
     """Check a GPU's settings. Return one result for each setting that affects measurements."""
-    return [result for check in _SETTINGS if (result := check(card)) is not None]
+    return [result for check in _SETTINGS if (result := check(gpu)) is not None]
 
 
 def _make_setting_result(
-    card: Gpu, name: str, value: str, advice: str, *, command: str = "", level: Level = Level.WARN
+    gpu: Gpu, name: str, value: str, advice: str, *, command: str = "", level: Level = Level.WARN
 ) -> CheckResult:
     """Return the result for one setting of a GPU. The advice ends with a colon if a command follows."""
-    facts = {"index": card.index, **card.settings.to_dict()}
-    return make_result(f"GPU {card.index} {name}", level, value, facts, advice=advice, command=command)
+    facts = {"index": gpu.index, **gpu.settings.to_dict()}
+    return make_result(f"GPU {gpu.index} {name}", level, value, facts, advice=advice, command=command)
 
 
-def _check_compute_mode(card: Gpu) -> CheckResult | None:
-    default = f"sudo nvidia-smi -i {card.index} -c DEFAULT"
-    match card.settings.compute_mode:
+def _check_compute_mode(gpu: Gpu) -> CheckResult | None:
+    default = f"sudo nvidia-smi -i {gpu.index} -c DEFAULT"
+    match gpu.settings.compute_mode:
         case "prohibited":
             advice = "No process may use this GPU, so every launch would run without a GPU. To allow processes:"
-            return _make_setting_result(card, "compute mode", "prohibited", advice, command=default, level=Level.BAD)
+            return _make_setting_result(gpu, "compute mode", "prohibited", advice, command=default, level=Level.BAD)
         case "exclusive process":
             advice = (
                 "Only one process at a time may use this GPU, so a launch fails while another program uses the GPU. "
                 "To allow several processes:"
             )
-            return _make_setting_result(card, "compute mode", "exclusive process", advice, command=default)
+            return _make_setting_result(gpu, "compute mode", "exclusive process", advice, command=default)
     return None
 
 
-def _check_persistence(card: Gpu) -> CheckResult | None:
-    if card.settings.persistence is not False:
+def _check_persistence(gpu: Gpu) -> CheckResult | None:
+    if gpu.settings.persistence is not False:
         return None
     return _make_setting_result(
-        card,
+        gpu,
         "persistence",
         "off",
         "When no process uses the GPU, its driver shuts down. The next process then waits 1 to 3 s, and locked clocks "
         "are lost. During a run, harness keeps the driver active. To keep it active between runs:",
-        command=f"sudo nvidia-smi -i {card.index} -pm 1",
+        command=f"sudo nvidia-smi -i {gpu.index} -pm 1",
     )
 
 
-def _check_clocks(card: Gpu) -> CheckResult | None:
+def _check_clocks(gpu: Gpu) -> CheckResult | None:
     # the clocks of Pascal, of older GPUs and of MIG instances can't be locked
-    if card.capability < VOLTA or card.is_partitioned:
+    if gpu.capability < VOLTA or gpu.is_partitioned:
         return None
-    highest_mhz = card.settings.sm_clock_most_mhz
+    highest_mhz = gpu.settings.sm_clock_most_mhz
     return _make_setting_result(
-        card,
+        gpu,
         "clocks",
         f"{f'up to {highest_mhz} MHz; ' if highest_mhz else ''}the driver doesn't report whether the clocks are locked",
         "Unlocked clocks depend on heat and power, so they can differ between launches. `harness matrix --gpu "
         "--lock-clocks base` locks them for a run, and needs root. To lock the clocks yourself, until you run "
         "`nvidia-smi --reset-gpu-clocks`:",
-        command=f"sudo nvidia-smi -i {card.index} --lock-gpu-clocks=tdp,tdp",
+        command=f"sudo nvidia-smi -i {gpu.index} --lock-gpu-clocks=tdp,tdp",
     )
 
 
-def _check_power_limit(card: Gpu) -> CheckResult | None:
-    limit, default = card.settings.power_limit_watts, card.settings.power_limit_default_watts
+def _check_power_limit(gpu: Gpu) -> CheckResult | None:
+    limit, default = gpu.settings.power_limit_watts, gpu.settings.power_limit_default_watts
     if limit is None or default is None or limit >= default:
         return None
     return _make_setting_result(
-        card,
+        gpu,
         "power limit",
         f"{format_plain(limit)} W of {format_plain(default)} W",
         "The power limit was lowered, so under heavy load, this GPU runs at lower clocks than other GPUs of the "
         "same model.",
-        command=f"sudo nvidia-smi -i {card.index} -pl {format_plain(default)}",
+        command=f"sudo nvidia-smi -i {gpu.index} -pl {format_plain(default)}",
     )
 
 
-def _check_ecc(card: Gpu) -> CheckResult | None:
-    current, pending = card.settings.ecc, card.settings.ecc_pending
+def _check_ecc(gpu: Gpu) -> CheckResult | None:
+    current, pending = gpu.settings.ecc, gpu.settings.ecc_pending
     if current is None or pending is None or current is pending:
         return None
     names = {True: "on", False: "off"}
     return _make_setting_result(
-        card,
+        gpu,
         "ECC",
         f"{names[current]}, and {names[pending]} after the next start of the machine",
         "Runs before and after the next start would differ in memory size and speed. To apply the change now:",
-        command=f"sudo nvidia-smi -i {card.index} --gpu-reset",
+        command=f"sudo nvidia-smi -i {gpu.index} --gpu-reset",
     )
 
 
-def _check_link(card: Gpu) -> CheckResult | None:
-    link = card.settings
+def _check_link(gpu: Gpu) -> CheckResult | None:
+    link = gpu.settings
     is_narrow = link.pcie_width and link.pcie_width_most and link.pcie_width < link.pcie_width_most
     is_slow = link.pcie_generation and link.pcie_generation_most and link.pcie_generation < link.pcie_generation_most
     if not is_narrow and not is_slow:
@@ -291,20 +291,20 @@ def _check_link(card: Gpu) -> CheckResult | None:
         f"generation {link.pcie_generation} of {link.pcie_generation_most}" if is_slow else "",
     ]
     return _make_setting_result(
-        card,
+        gpu,
         "PCIe link",
         ", ".join(filter(None, limits)),
         "Copies to and from the GPU are slower than possible. The slot, its riser or another device on the same lanes "
         "limits the link.",
-        command=f"nvidia-smi -i {card.index} -q | grep -A 12 'GPU Link Info'",
+        command=f"nvidia-smi -i {gpu.index} -q | grep -A 12 'GPU Link Info'",
     )
 
 
-def _check_display(card: Gpu) -> CheckResult | None:
-    if not card.settings.display:
+def _check_display(gpu: Gpu) -> CheckResult | None:
+    if not gpu.settings.display:
         return None
     return _make_setting_result(
-        card,
+        gpu,
         "screen",
         "drives a screen",
         "The desktop uses time and memory of this GPU, and isn't visible as another process. Measure on another GPU, "
@@ -313,11 +313,11 @@ def _check_display(card: Gpu) -> CheckResult | None:
     )
 
 
-def _check_virtual(card: Gpu) -> CheckResult | None:
-    if card.settings.virtualization != "vGPU":
+def _check_virtual(gpu: Gpu) -> CheckResult | None:
+    if gpu.settings.virtualization != "vGPU":
         return None
     advice = "The load of other virtual machines on this GPU isn't visible. Measure on a whole GPU."
-    return _make_setting_result(card, "vGPU", "a part of a GPU that other virtual machines use too", advice)
+    return _make_setting_result(gpu, "vGPU", "a part of a GPU that other virtual machines use too", advice)
 
 
 #: The checks of a GPU's settings, in the order of the output.

@@ -31,7 +31,7 @@ def get_mark_path() -> Path:
 
 
 @contextlib.contextmanager
-def lock_clocks(cards: Sequence[Gpu], clock: str, library: Any = None) -> Iterator[None]:
+def lock_clocks(gpus: Sequence[Gpu], clock: str, library: Any = None) -> Iterator[None]:
     """Lock the GPUs' processor clocks during the block: to `clock` MHz, or to their base clock (BASE_CLOCK).
 
     If `clock` is empty, nothing is locked. Clocks that a killed run left locked are always unlocked first. The caller
@@ -41,7 +41,7 @@ def lock_clocks(cards: Sequence[Gpu], clock: str, library: Any = None) -> Iterat
     if not clock:
         yield
         return
-    if not cards:
+    if not gpus:
         raise CannotRunHereError(
             "--lock-clocks: this process can't see the GPUs of the launches.",
             "Lock the clocks on the machine with the GPUs, and omit --lock-clocks: "
@@ -50,7 +50,7 @@ def lock_clocks(cards: Sequence[Gpu], clock: str, library: Any = None) -> Iterat
     # also unlock at exit, because a second Ctrl-C may interrupt `finally`
     exit_handler = atexit.register(unlock, library)
     try:
-        _lock(cards, clock, library)
+        _lock(gpus, clock, library)
         yield
     finally:
         unlock(library)
@@ -108,22 +108,22 @@ def _write(uuids: Sequence[str]) -> None:
         ) from None
 
 
-def _lock(cards: Sequence[Gpu], clock: str, library: Any) -> None:
+def _lock(gpus: Sequence[Gpu], clock: str, library: Any) -> None:
     with _open_driver(library, "lock") as nvml:
-        handles = [(card, _find_handle(nvml, card)) for card in cards]
-        for card, handle in handles:
-            _check(nvml, card, handle, clock)
+        handles = [(gpu, _find_handle(nvml, gpu)) for gpu in gpus]
+        for gpu, handle in handles:
+            _check(nvml, gpu, handle, clock)
         # with this value, the driver uses the clock that a GPU can hold within its power limit (nvmlClockLimitId_t)
         megahertz = nvml.NVML_CLOCK_LIMIT_ID_TDP if clock == BASE_CLOCK else int(clock)
         uuids: list[str] = []
-        for card, handle in handles:
-            _write([*uuids, card.uuid])
+        for gpu, handle in handles:
+            _write([*uuids, gpu.uuid])
             try:
                 nvml.nvmlDeviceSetGpuLockedClocks(handle, megahertz, megahertz)
             except nvml.NVMLError as error:
                 _write(uuids)
-                raise _make_refusal(nvml, card, clock, error) from None
-            uuids.append(card.uuid)
+                raise _make_refusal(nvml, gpu, clock, error) from None
+            uuids.append(gpu.uuid)
 
 
 @contextlib.contextmanager
@@ -136,46 +136,46 @@ def _open_driver(library: Any, verb: str) -> Iterator[Any]:
         yield nvml
 
 
-def _find_handle(nvml: Any, card: Gpu) -> Any:
-    handle = call_library(nvml, nvml.nvmlDeviceGetHandleByUUID, card.uuid)
+def _find_handle(nvml: Any, gpu: Gpu) -> Any:
+    handle = call_library(nvml, nvml.nvmlDeviceGetHandleByUUID, gpu.uuid)
     if handle is None:
-        raise CannotRunHereError(f"--lock-clocks: the driver can no longer find GPU {card.index} ({card.name}).")
+        raise CannotRunHereError(f"--lock-clocks: the driver can no longer find GPU {gpu.index} ({gpu.name}).")
     return handle
 
 
-def _check(nvml: Any, card: Gpu, handle: Any, clock: str) -> None:
+def _check(nvml: Any, gpu: Gpu, handle: Any, clock: str) -> None:
     """Raise UsageError for a clock that the GPU doesn't support, and CannotRunHereError for a divided GPU."""
-    if card.is_partitioned:
+    if gpu.is_partitioned:
         raise CannotRunHereError(
-            f"--lock-clocks: GPU {card.index} ({card.name}) is divided into instances (MIG), whose clocks cannot be "
+            f"--lock-clocks: GPU {gpu.index} ({gpu.name}) is divided into instances (MIG), whose clocks cannot be "
             "locked.",
-            f"Omit --lock-clocks, or disable MIG on the GPU: sudo nvidia-smi -i {card.index} -mig 0",
+            f"Omit --lock-clocks, or disable MIG on the GPU: sudo nvidia-smi -i {gpu.index} -mig 0",
         )
-    lowest, highest = _read_range(nvml, card, handle)
+    lowest, highest = _read_range(nvml, gpu, handle)
     if clock != BASE_CLOCK and highest and not lowest <= int(clock) <= highest:
         raise UsageError(
-            f"--lock-clocks {clock}: GPU {card.index} ({card.name}) supports clocks from {lowest} to {highest} MHz.",
+            f"--lock-clocks {clock}: GPU {gpu.index} ({gpu.name}) supports clocks from {lowest} to {highest} MHz.",
             f"Use a clock in this range, or --lock-clocks {BASE_CLOCK}.",
         )
 
 
-def _read_range(nvml: Any, card: Gpu, handle: Any) -> tuple[int, int]:
+def _read_range(nvml: Any, gpu: Gpu, handle: Any) -> tuple[int, int]:
     """Return the lowest and the highest processor clock in MHz, or 0 if it isn't known."""
     # the processor clocks at the fastest memory clock, which is the first one
     memory = call_library(nvml, nvml.nvmlDeviceGetSupportedMemoryClocks, handle) or []
     clocks = (memory and call_library(nvml, nvml.nvmlDeviceGetSupportedGraphicsClocks, handle, memory[0])) or []
-    return min(clocks, default=0), max(clocks, default=card.settings.sm_clock_most_mhz or 0)
+    return min(clocks, default=0), max(clocks, default=gpu.settings.sm_clock_most_mhz or 0)
 
 
-def _make_refusal(nvml: Any, card: Gpu, clock: str, error: Exception) -> Exception:
-    gpu_name, code = f"GPU {card.index} ({card.name})", getattr(error, "value", None)
+def _make_refusal(nvml: Any, gpu: Gpu, clock: str, error: Exception) -> Exception:
+    gpu_name, code = f"GPU {gpu.index} ({gpu.name})", getattr(error, "value", None)
     pair = "tdp,tdp" if clock == BASE_CLOCK else f"{clock},{clock}"
     if code == nvml.NVML_ERROR_NO_PERMISSION:
         return CannotRunHereError(
             f"--lock-clocks: NVIDIA's driver lets only root lock the clocks of {gpu_name}.",
             "Run the command as root, or lock the clocks yourself and omit --lock-clocks: "
-            f"sudo nvidia-smi -i {card.index} --lock-gpu-clocks={pair}\n"
-            f"After the run: sudo nvidia-smi -i {card.index} --reset-gpu-clocks",
+            f"sudo nvidia-smi -i {gpu.index} --lock-gpu-clocks={pair}\n"
+            f"After the run: sudo nvidia-smi -i {gpu.index} --reset-gpu-clocks",
         )
     if code in (nvml.NVML_ERROR_NOT_SUPPORTED, nvml.NVML_ERROR_FUNCTION_NOT_FOUND):
         return CannotRunHereError(

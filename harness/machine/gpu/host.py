@@ -49,18 +49,18 @@ def open_library(library: Any = None) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def keep_driver_loaded(cards: Sequence[Gpu], library: Any = None) -> Iterator[None]:
+def keep_driver_loaded(gpus: Sequence[Gpu], library: Any = None) -> Iterator[None]:
     """Keep the driver of these GPUs loaded during the block, so that opening the library is fast.
 
     Without persistence mode, an unused driver unloads. Loading it takes 1 to 3 s, and locked clocks are lost. Without
     GPUs, or if the library can't be used, this does nothing.
     """
     with contextlib.ExitStack() as stack:
-        if cards:
+        if gpus:
             with contextlib.suppress(LibraryUnavailableError):
                 nvml = stack.enter_context(open_library(library))
-                for card in cards:  # requesting a handle makes the driver attach the GPU
-                    call_library(nvml, nvml.nvmlDeviceGetHandleByIndex, card.index)
+                for gpu in gpus:  # requesting a handle makes the driver attach the GPU
+                    call_library(nvml, nvml.nvmlDeviceGetHandleByIndex, gpu.index)
         yield
 
 
@@ -127,10 +127,10 @@ def read(library: Any = None) -> GpuHost:
         with open_library(library) as nvml:
             driver = str(call_library(nvml, nvml.nvmlSystemGetDriverVersion) or "")
             count = call_library(nvml, nvml.nvmlDeviceGetCount) or 0
-            cards = [card for index in range(count) if (card := _read_gpu(nvml, index)) is not None]
-            if not cards:
+            gpus = [gpu for index in range(count) if (gpu := _read_gpu(nvml, index)) is not None]
+            if not gpus:
                 return GpuHost(absent=f"the NVIDIA driver {driver} {'cannot use its GPU' if count else 'sees no GPU'}")
-            return GpuHost(cards=cards, driver=driver, cuda=_read_cuda(nvml))
+            return GpuHost(cards=gpus, driver=driver, cuda=_read_cuda(nvml))
     except LibraryUnavailableError as error:
         return GpuHost(absent=str(error), mend=error.mend)
 

@@ -82,7 +82,7 @@ class Instant:
     """Readings of all GPUs of a launch, with the time in seconds since 1970."""
 
     time: float
-    cards: Sequence[Reading]
+    gpus: Sequence[Reading]
 
 
 def read(library: Any, handle: Any) -> Reading:
@@ -143,7 +143,7 @@ def _compute_energy(instants: Sequence[Instant], window: tuple[float, float] | N
     counters = [
         (instant.time, sum(filter(None, energies)))
         for instant in instants
-        if (energies := [card.energy for card in instant.cards]) and None not in energies
+        if (energies := [gpu.energy for gpu in instant.gpus]) and None not in energies
     ]
     if not window or window[1] - window[0] < ENERGY_SECONDS or not counters:
         return {}
@@ -161,19 +161,19 @@ def _interpolate(points: Sequence[tuple[float, float]], time: float) -> float:
 
 
 def _combine_values(instant: Instant, field: str, combine_gpus: Summary) -> float | None:
-    values = [value for card in instant.cards if (value := getattr(card, field)) is not None]
+    values = [value for gpu in instant.gpus if (value := getattr(gpu, field)) is not None]
     return combine_gpus(values) if values else None
 
 
 def _compute_throttled_shares(instants: Sequence[Instant]) -> dict[str, float]:
     """Return the share of instants in which a GPU was slowed down, by reason and in total (`gpu_throttled_share`)."""
-    all_readings = [[card.reasons for card in instant.cards if card.reasons is not None] for instant in instants]
+    all_readings = [[gpu.reasons for gpu in instant.gpus if gpu.reasons is not None] for instant in instants]
     readings = [bits for bits in all_readings if bits]
     if not readings:
         return {}
 
     def share(mask: int) -> float:
-        return sum(any(bits & mask for bits in cards) for cards in readings) / len(readings)
+        return sum(any(bits & mask for bits in gpus) for gpus in readings) / len(readings)
 
     by_reason = {f"gpu_{name}_share": share(bit) for name, bit in REASONS.items()}
     slowdown_bits = sum(bit for name, bit in REASONS.items() if name != "power_cap")
@@ -238,7 +238,7 @@ class GpuMonitor:
     the launch are missing.
     """
 
-    cards: Sequence[Gpu]
+    gpus: Sequence[Gpu]
     library: Any = None
     every: float = EVERY
     clock: Callable[[], float] = time.time
@@ -260,9 +260,9 @@ class GpuMonitor:
             nvml = self._stack.enter_context(open_library(self.library))
         except LibraryUnavailableError:
             return self
-        for card in self.cards:
+        for gpu in self.gpus:
             try:
-                self._handles.append(nvml.nvmlDeviceGetHandleByIndex(card.index))
+                self._handles.append(nvml.nvmlDeviceGetHandleByIndex(gpu.index))
             except nvml.NVMLError as error:
                 self._is_lost = self._is_lost or is_loss(nvml, error)
         if self._is_lost or not self._handles:
@@ -300,7 +300,7 @@ class GpuMonitor:
     def _run(self, nvml: Any) -> None:
         for index in itertools.count():
             self._instants.append(Instant(self.clock(), [read(nvml, handle) for handle in self._handles]))
-            if any(card.is_lost for card in self._instants[-1].cards):
+            if any(gpu.is_lost for gpu in self._instants[-1].gpus):
                 self._is_lost = True  # stop reading: the GPU doesn't come back, and each reading could take long
                 return
             if index % PROCESSES_EVERY == 0 and (now := self._read_processes(nvml)) is not None:

@@ -70,16 +70,16 @@ def select_gpus(names: Sequence[str], host: GpuHost) -> list[Gpu]:
         raise CannotRunHereError(f"--gpus {','.join(names)}: {host.absent}.", host.mend)
     if host.absent:
         return []
-    all_names = {name for card in host.cards for name in card.names}
+    all_names = {name for gpu in host.cards for name in gpu.names}
     # a driver may hide the names of instances that the engine knows
-    hidden = [str(card.index) for card in host.cards if card.is_partitioned and not card.instances]
+    hidden = [str(gpu.index) for gpu in host.cards if gpu.is_partitioned and not gpu.instances]
     missing = [
         name
         for name in names
         if name not in {ALL, *all_names} and not name.startswith("MIG-") and name.partition(":")[0] not in hidden
     ]
     if missing or not host.cards:
-        available = "; ".join(f"{card.index}: {card.name}{_describe_divided(card)}" for card in host.cards) or "none"
+        available = "; ".join(f"{gpu.index}: {gpu.name}{_describe_divided(gpu)}" for gpu in host.cards) or "none"
         raise CannotRunHereError(
             f"--gpus {','.join(names)}: GPU {', '.join(missing) or 'not found'} isn't on this machine. The machine "
             f"has the GPUs {available}."
@@ -87,20 +87,20 @@ def select_gpus(names: Sequence[str], host: GpuHost) -> list[Gpu]:
             else f"--gpus {','.join(names)}: no GPU was found on this machine.",
             "To list the GPUs: harness doctor --gpu",
         )
-    for card in host.cards:
-        if card.is_partitioned and {str(card.index), card.uuid, ALL} & set(names):
-            example = next((instance.index for instance in card.instances), "MIG-…")
+    for gpu in host.cards:
+        if gpu.is_partitioned and {str(gpu.index), gpu.uuid, ALL} & set(names):
+            example = next((instance.index for instance in gpu.instances), "MIG-…")
             raise CannotRunHereError(
-                f"--gpus {','.join(names)}: GPU {card.index} ({card.name}) is divided into instances (MIG), and a "
-                f"launch gets one of them. The instances: {format_instances(card) or 'none yet'}.",
-                f"Select an instance (--gpus {example}, or its UUID), or disable MIG: sudo nvidia-smi -i {card.index} "
+                f"--gpus {','.join(names)}: GPU {gpu.index} ({gpu.name}) is divided into instances (MIG), and a "
+                f"launch gets one of them. The instances: {format_instances(gpu) or 'none yet'}.",
+                f"Select an instance (--gpus {example}, or its UUID), or disable MIG: sudo nvidia-smi -i {gpu.index} "
                 f"-mig 0",
             )
     return host.select(names)
 
 
-def _describe_divided(card: Gpu) -> str:
-    return f", divided into {format_instances(card) or 'instances'}" if card.is_partitioned else ""
+def _describe_divided(gpu: Gpu) -> str:
+    return f", divided into {format_instances(gpu) or 'instances'}" if gpu.is_partitioned else ""
 
 
 def list_visible(names: Sequence[str], host: GpuHost) -> str | None:
@@ -109,9 +109,9 @@ def list_visible(names: Sequence[str], host: GpuHost) -> str | None:
     UUIDs mean the same GPU in every process. If the driver doesn't report UUIDs, the result contains NVML's indices.
     """
     if ALL in names:
-        return ",".join(card.uuid or str(card.index) for card in host.cards) or None
-    uuids = {str(card.index): card.uuid for card in host.cards}
-    uuids |= {part.index: part.uuid for card in host.cards for part in card.instances}
+        return ",".join(gpu.uuid or str(gpu.index) for gpu in host.cards) or None
+    uuids = {str(gpu.index): gpu.uuid for gpu in host.cards}
+    uuids |= {part.index: part.uuid for gpu in host.cards for part in gpu.instances}
     return ",".join(uuids.get(name) or name for name in names)
 
 
@@ -128,19 +128,19 @@ def collect_facts(chosen: Sequence[Gpu], host: GpuHost, clock: str = "") -> dict
     if host.absent:
         return {"gpus": f"not known: {host.absent}", "gpu_telemetry": f"none: {host.absent}"}
     telemetry = f"NVML, every {format_plain(EVERY)} s" if chosen else "none: NVML can't see the GPUs of the launches"
-    return {"gpu_telemetry": telemetry, "gpus": [_collect_facts(card, host.driver, clock) for card in chosen]}
+    return {"gpu_telemetry": telemetry, "gpus": [_collect_facts(gpu, host.driver, clock) for gpu in chosen]}
 
 
-def _collect_facts(card: Gpu, driver: str, clock: str) -> dict[str, Any]:
+def _collect_facts(gpu: Gpu, driver: str, clock: str) -> dict[str, Any]:
     return {
-        "index": card.index,
-        "name": card.name,
-        "capability": format_version(card.capability),
-        "memory_bytes": card.memory_bytes,
+        "index": gpu.index,
+        "name": gpu.name,
+        "capability": format_version(gpu.capability),
+        "memory_bytes": gpu.memory_bytes,
         "driver": driver,
-        **({"pci": card.pci} if card.pci else {}),
-        **({"mig": [instance.profile for instance in card.instances]} if card.is_partitioned else {}),
-        **card.settings.to_dict(),
+        **({"pci": gpu.pci} if gpu.pci else {}),
+        **({"mig": [instance.profile for instance in gpu.instances]} if gpu.is_partitioned else {}),
+        **gpu.settings.to_dict(),
         # None without locked clocks, so that a difference from another run is visible
         "locked_sm_clock_mhz": int(clock) if clock.isdecimal() else clock or None,
     }
@@ -150,7 +150,7 @@ def describe_gpus(chosen: Sequence[Gpu], host: GpuHost) -> list[str]:
     """Return the lines of --dry-run about the launches' GPUs."""
     if host.absent:
         return [f"GPU: unknown ({host.absent}), so harness can't check which environments run on it"]
-    texts = [f"GPU {card.index}: {card.name}, compute capability {format_version(card.capability)}" for card in chosen]
+    texts = [f"GPU {gpu.index}: {gpu.name}, compute capability {format_version(gpu.capability)}" for gpu in chosen]
     shares_all = host.all_or_none and len(chosen) > 1
     return [*texts, *(["Containers get all of these GPUs, and TensorFlow uses the first one."] if shares_all else [])]
 
@@ -158,9 +158,9 @@ def describe_gpus(chosen: Sequence[Gpu], host: GpuHost) -> list[str]:
 def list_sharing(chosen: Sequence[Gpu]) -> list[str]:
     """Return a sentence for each process that computes on the launches' GPUs before the run starts."""
     sentences = []
-    for card in chosen:
-        for process in card.processes:
+    for gpu in chosen:
+        for process in gpu.processes:
             user = f"{process.name} (process {process.pid})" if process.name else f"process {process.pid}"
-            gpu_name = f"GPU {card.index} ({card.name})"
+            gpu_name = f"GPU {gpu.index} ({gpu.name})"
             sentences.append(f"{gpu_name} is also used by {user}. The report marks launches that share this GPU.")
     return sentences
