@@ -3,12 +3,10 @@
 The folder has no subfolders. It contains every file that is installed from the locks and from images/uv.txt.
 """
 
-import fcntl
 import os
 import shutil
-import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 
@@ -19,10 +17,6 @@ VARIABLE = "HARNESS_WHEELS"
 
 #: The time limit for a build of a wheel, in seconds.
 BUILD_SECONDS = 900
-
-#: The prefix of the folders that are created for a builder, and the age in seconds from which such a folder may be
-#: abandoned.
-_PREFIX, _ABANDONED_SECONDS = ".harness-wheels-", 60.0
 
 
 def find_folder() -> Path | None:
@@ -48,9 +42,7 @@ def select_wheels(path: Path, locks: Iterable[Path]) -> Iterator[Path]:
     pinned = {(name, canonicalize_version(version)) for name, version in locked}
     # in the same file system if possible, so that files are linked instead of copied
     parent = path.parent if os.access(path.parent, os.W_OK) else Path(gettempdir())
-    for other in parent.glob(f"{_PREFIX}*"):
-        _remove_abandoned(other)
-    with TemporaryDirectory(dir=parent, prefix=_PREFIX) as selected, _try_lock(Path(selected)):
+    with TemporaryDirectory(dir=parent, prefix=".harness-wheels-") as selected:
         for file in path.iterdir():
             if file.is_file() and _parse_package(file.name) in pinned | {None}:
                 try:
@@ -58,30 +50,6 @@ def select_wheels(path: Path, locks: Iterable[Path]) -> Iterator[Path]:
                 except OSError:  # another file system, or one without links
                     shutil.copy(file, selected)
         yield Path(selected)
-
-
-@contextmanager
-def _try_lock(folder: Path) -> Iterator[bool]:
-    """Try to lock a folder for the block. Yield whether this process holds the lock. Raises OSError for a link."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # another process holds the lock, or the file system can't lock folders
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(handle)
-
-
-def _remove_abandoned(folder: Path) -> None:
-    """Remove the folder of a process that was killed. A new folder isn't locked yet, so its age counts too."""
-    with suppress(OSError):
-        if time.time() - folder.stat().st_mtime > _ABANDONED_SECONDS:
-            with _try_lock(folder) as is_locked:
-                if is_locked:
-                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _parse_package(name: str) -> tuple[str, str] | None:

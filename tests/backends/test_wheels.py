@@ -1,5 +1,3 @@
-import os
-
 import pytest
 
 from harness.backends import wheels
@@ -49,19 +47,3 @@ def test_a_builder_gets_what_the_locks_name(packages, tmp_path):
         assert (few / "notes.txt").read_text() == "notes.txt"
     assert not few.exists()
     assert len(list(packages.iterdir())) == 6
-
-
-def test_the_folder_of_a_killed_build_is_removed_by_the_next_one_and_that_of_a_running_one_is_not(packages, tmp_path):
-    lock = tmp_path / "lock.txt"
-    lock.write_text("six==1.13.0 \\\n    --hash=sha256:00\n")
-    abandoned, new = tmp_path / ".harness-wheels-abandoned", tmp_path / ".harness-wheels-new"
-    abandoned.mkdir()
-    new.mkdir()
-    (abandoned / "six-1.13.0-py2.py3-none-any.whl").hardlink_to(packages / "six-1.13.0-py2.py3-none-any.whl")
-    os.utime(abandoned, (0, 0))
-    with wheels.select_wheels(packages, [lock]) as running:
-        os.utime(running, (0, 0))
-        assert not abandoned.exists()
-        assert new.exists()
-        with wheels.select_wheels(packages, [lock]):
-            assert running.exists()

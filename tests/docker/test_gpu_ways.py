@@ -129,7 +129,7 @@ def test_what_is_not_there_is_known_in_what_the_engine_makes_of_it(backend, nvid
     nvidia.describe(path)
     backend.check_gpus(["0"], GpuWay.CDI)
     error = catch(GpuRefusedError, backend.launch, REQUIREMENT, on_gpus("0"))
-    assert f"{path}, which exists only while the driver's daemon runs" in error.message.splitlines()[0]
+    assert f"{path}, which doesn't exist" in error.message.splitlines()[0]
     nvidia.describe(node="/dev/nvidia7")
     error = catch(GpuRefusedError, backend.launch, REQUIREMENT, on_gpus("0"))
     assert "the NVIDIA driver isn't loaded" in error.message.splitlines()[0]

@@ -30,15 +30,13 @@ _FIX_DRIVER = (
 class Refusal:
     """A known refusal. `words` is a regular expression, and `sentence` refers to its groups by number.
 
-    `do` is the advice without its full stop, and `command`, if any, the command for it. If `rootful` isn't empty, it is
-    the advice for engines that aren't rootless, and `do` and `command` are for rootless engines.
+    `do` is the advice without its full stop, and `command`, if any, the command for it.
     """
 
     words: str
     sentence: str
     do: str
     command: str = ""
-    rootful: str = ""
 
 
 class GpuRefusedError(CannotRunHereError):
@@ -117,17 +115,11 @@ REFUSALS = (
         CONFIGURE,
     ),
     Refusal(
-        r"(?:exec: \"?|stat |fork/exec )(\S*nvidia-container-(?:runtime|toolkit|cli)[\w.-]*)\"?: "
+        r"(?:exec: \"?|stat |fork/exec |binary )(\S*nvidia-container-(?:runtime|toolkit|cli)[\w.-]*)(?:\"?| in PATH): "
         r"(?:executable file not found|no such file)",
         "{0} is missing, but Docker Engine is configured to use it.",
         "Install the NVIDIA Container Toolkit again",
         INSTALL,
-    ),
-    Refusal(
-        r"couldn't find binary nvidia-container-cli",
-        "NVIDIA's hook can't find nvidia-container-cli.",
-        "Install its package",
-        "sudo apt-get install libnvidia-container-tools",
     ),
     Refusal(
         r"invoking the NVIDIA Container Runtime Hook directly",
@@ -150,20 +142,8 @@ REFUSALS = (
         GENERATE,
     ),
     Refusal(
-        r"(/\S*nvidia-persistenced/socket)\"?: no such file",
-        "The CDI specification lists {0}, which exists only while the driver's daemon runs.",
-        "Start the daemon, or regenerate the specification without the daemon",
-        f"sudo systemctl start nvidia-persistenced || {GENERATE}",
-    ),
-    Refusal(
-        r"nvidia-container-cli: mount error: (?:file creation|stat) failed: (\S+): (?:file exists|no such file)",
-        "The image conflicts with NVIDIA's tools, because {0} in the image is a file of another driver.",
-        "Rebuild the image",
-        "harness images build ENVIRONMENT --device gpu",
-    ),
-    Refusal(
         r"(?:stat(?:'ing file)?|open|lstat) [`'\"]?(/[^\s:`'\"]+)[`'\"]?: [nN]o such file or directory",
-        "The CDI specification is older than the NVIDIA driver: it lists {0}, which no longer exists.",
+        "The CDI specification doesn't fit the NVIDIA driver: it lists {0}, which doesn't exist.",
         "Regenerate the specification",
         GENERATE,
     ),
@@ -181,23 +161,11 @@ REFUSALS = (
         "sudo modprobe nvidia && nvidia-smi",
     ),
     Refusal(
-        r"nvml error: insufficient permissions",
-        "NVIDIA's tools have no access to the device nodes of the GPU, which only one group can open.",
-        "Run the tools as a member of this group, which is usually video",
-        "sudo nvidia-ctk config --in-place --set nvidia-container-cli.user=root:video",
-    ),
-    Refusal(
         r"driver (?:rpc )?error: timed out",
         "The NVIDIA driver did not start before the time limit of NVIDIA's tools. Without persistence mode, the "
         "driver starts again for each container.",
         "Enable persistence mode",
         "sudo nvidia-smi -pm 1",
-    ),
-    Refusal(
-        r"driver (?:rpc )?error: ([^\n:\\]+)",
-        "The NVIDIA driver did not answer NVIDIA's tools ({0}).",
-        _FIX_DRIVER,
-        "nvidia-smi; sudo nvidia-container-cli --load-kmods --debug=/dev/stdout info",
     ),
     Refusal(
         r"(?:unsatisfied condition|requirements? not met): ([a-z]+ ?[<>=]+ ?[\w.]+)",
@@ -213,30 +181,14 @@ REFUSALS = (
         "nvidia-smi -L",
     ),
     Refusal(
-        r"cgroup subsystem devices not found",
-        "NVIDIA's tools are older than version 1.8, and don't support control groups version 2.",
-        "Update the tools",
-        "sudo apt-get install --only-upgrade nvidia-container-toolkit libnvidia-container-tools",
-    ),
-    Refusal(
         r"failed to add device rules|bpf_prog_(?:query|load|attach)|devices\.allow: (?:permission|operation not)",
         "NVIDIA's tools can't change control groups, for example because the engine is rootless or in a container.",
-        "Use CDI (--gpu-via cdi), which doesn't change control groups. If no other engine of this machine uses GPUs, "
-        "you can also disable the control groups",
-        "sudo nvidia-ctk config --in-place --set nvidia-container-cli.no-cgroups",
-        # without control groups, the containers of this engine couldn't open the GPUs
-        rootful="Use CDI (--gpu-via cdi), which doesn't change control groups",
+        "Use CDI (--gpu-via cdi), which doesn't change control groups",
     ),
     Refusal(
-        r"ldcache error: [^\n]*?(/\S*ldconfig[^\s:]*)",
-        "NVIDIA's tools could not run {0} for the container.",
-        "Configure the path of this system's ldconfig",
-        "sudo nvidia-ctk config --in-place --set nvidia-container-cli.ldconfig=@/sbin/ldconfig",
-    ),
-    Refusal(
-        r"nvidia-container-cli: (?:\w+ error: )?([^\n\\]+?)(?:: unknown\.?)?$",
+        r"nvidia-container-cli: (?:\w+ error: )?([^\n\\]+?)(?:: unknown\.?)?(?:$|\\)",
         "NVIDIA's tools failed: {0}.",
-        _FIX_DRIVER,
+        "For details, run NVIDIA's tools without Docker Engine",
         "nvidia-smi; sudo nvidia-container-cli --load-kmods --debug=/dev/stdout info",
     ),
 )
@@ -245,33 +197,25 @@ REFUSALS = (
 _ABOUT_GPUS = re.compile(r"\bCDI\b|could not select device driver|nvidia|NVML|error running \w* ?hook", re.IGNORECASE)
 
 
-def find_meaning(words: str, *, rootless: bool = False) -> Refusal | None:
-    """Return the refusal that matches an engine's message, with its sentence filled in; None for an unknown message.
-
-    `rootless`: the engine is rootless.
-    """
+def find_meaning(words: str) -> Refusal | None:
+    """Return the refusal that matches an engine's message, with its sentence filled in; None for an unknown message."""
     for refusal in REFUSALS:
         match = re.search(refusal.words, words, re.MULTILINE)
         if match:
-            sentence = refusal.sentence.format(*(group or "" for group in match.groups()))
-            if refusal.rootful and not rootless:
-                return replace(refusal, sentence=sentence, do=refusal.rootful, command="")
-            return replace(refusal, sentence=sentence)
+            return replace(refusal, sentence=refusal.sentence.format(*(group or "" for group in match.groups())))
     return None
 
 
 @contextmanager
-def explain_refusals(gpus: Sequence[str], *, rootless: bool = False) -> Iterator[None]:
+def explain_refusals(gpus: Sequence[str]) -> Iterator[None]:
     """Explain an engine's refusal if it is about GPUs. Many refusals occur only when a container starts.
-
-    `rootless`: the engine is rootless.
 
     Raises GpuRefusedError instead of the engine's error.
     """
     try:
         yield
     except CannotRunHereError as error:
-        prefix, refusal = f"--gpus {','.join(gpus)}: ", find_meaning(error.message, rootless=rootless)
+        prefix, refusal = f"--gpus {','.join(gpus)}: ", find_meaning(error.message)
         if not gpus or isinstance(error, GpuRefusedError) or not (refusal or _ABOUT_GPUS.search(error.message)):
             raise
         if refusal is None:

@@ -245,7 +245,7 @@ def explain_access(engine: Engine, way: GpuWay, gpus: Sequence[str]) -> Iterator
     Raises GpuRefusedError instead of the engine's error.
     """
     try:
-        with explain_refusals(gpus, rootless=bool(engine.facts.rootless)):
+        with explain_refusals(gpus):
             yield
     except GpuRefusedError as error:
         if _is_desktop(engine):

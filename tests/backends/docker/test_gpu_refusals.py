@@ -32,16 +32,6 @@ def test_a_refusal_that_is_known_has_a_sentence_and_what_mends_it(snapshot):
     assert {meaning.words for meaning in refusals if meaning} == {refusal.words for refusal in REFUSALS}
 
 
-def test_control_groups_are_disabled_for_rootless_engines_alone():
-    """In an engine with root, no container could open the GPUs after that."""
-    words = "nvidia-container-cli: mount error: failed to add device rules: bpf_prog_query(BPF_CGROUP_DEVICE) failed"
-    with_root, rootless = find_meaning(words), find_meaning(words, rootless=True)
-    assert with_root
-    assert rootless
-    assert "no-cgroups" not in with_root.do + with_root.command
-    assert "no-cgroups" in rootless.command
-
-
 def test_a_refusal_about_gpus_that_is_not_known_is_told_as_it_is():
     error = explain("CDI device injection failed: the moon is full", ["0"])
     assert type(error) is GpuRefusedError
