@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
 
 from harness.model import defaults, history, launch, run
+from harness.model.scenario import Scenario
 from harness.report.format import duration, level, share
 from harness.report.formats import json_
 from tests import reference
@@ -19,16 +22,24 @@ _BEGIN, _END = "<!-- the table: make schema -->", "<!-- the end of the table -->
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """Return the JSON Schemas of run.json, of a line of launches.jsonl and of a summary, by file name."""
+    """Return the JSON Schemas of run.json, of a line of launches.jsonl, of a summary and of a report, by file name."""
     documents = {
         f"run.v{run.SCHEMA}.schema.json": ("run.json", run.Run),
         f"launch.v{launch.SCHEMA}.schema.json": ("a line of launches.jsonl", launch.Launch),
         f"summary.v{history.SCHEMA}.schema.json": ("a run's summary in a history", history.Summary),
     }
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return {
-        name: {**draft, **TypeAdapter(kind).json_schema(), "title": title} for name, (title, kind) in documents.items()
-    }
+    named = {name: (title, TypeAdapter(kind).json_schema()) for name, (title, kind) in documents.items()}
+    report = TypeAdapter(json_.Document).json_schema(schema_generator=_ReportSchema, mode="serialization")
+    named[f"report.v{json_.SCHEMA}.schema.json"] = ("harness report --format json", report)
+    return {name: {**draft, **schema, "title": title} for name, (title, schema) in named.items()}
+
+
+class _ReportSchema(GenerateJsonSchema):
+    """In a report, a scenario is its name."""
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        return {"type": "string"} if schema["cls"] is Scenario else super().dataclass_schema(schema)
 
 
 def with_defaults(text: str) -> str:
@@ -63,6 +74,6 @@ def with_defaults(text: str) -> str:
 if __name__ == "__main__":
     page = DEFAULTS_PAGE.read_text(encoding="utf-8")
     DEFAULTS_PAGE.write_text(with_defaults(page), encoding="utf-8")
-    for name, document in {**schemas(), **json_.make_schemas()}.items():
+    for name, document in schemas().items():
         (FOLDER / name).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     reference.write()

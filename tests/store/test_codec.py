@@ -17,8 +17,9 @@ def test_the_schemas_in_the_docs_are_those_of_the_dataclasses():
 
 def test_what_is_written_keeps_the_schema():
     values = {"run": run(), "launch": launch(), "summary": summarize(Results(run(), [launch()]))}
-    for name, document in schemas().items():
-        jsonschema.validate(json.loads(dump(values[name.split(".")[0]])), document)
+    documents = {name.partition(".")[0]: document for name, document in schemas().items()}
+    for kind, value in values.items():
+        jsonschema.validate(json.loads(dump(value)), documents[kind])
 
 
 def test_numbers_that_are_not_finite_stay_json():

@@ -5,7 +5,6 @@ Times are in seconds. Scenarios are identified by name, and results of cells by 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from harness.analysis.answers import Answer
 from harness.analysis.attribution import Attribution
@@ -22,7 +21,7 @@ from harness.analysis.statistics import Estimate
 from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.verdicts import Verdict
 from harness.model.run import Run
-from harness.model.scenario import STEP, Scenario
+from harness.model.scenario import STEP
 from harness.report.comparisons import list_lines
 from harness.report.escape import dump_json
 from harness.report.sections import attribution, claims, machines, scenarios, settings, summary
@@ -221,23 +220,3 @@ def _describe_answer(results: Results, answer: Answer) -> Description:
         findings=[finding.compared for finding in answer.findings],
         of=answer.table.quantity,
     )
-
-
-def make_schemas() -> dict[str, dict[str, Any]]:
-    """Return the JSON Schema of this format, by file name."""
-    from pydantic import TypeAdapter
-    from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-    from pydantic_core import core_schema
-
-    class Generate(GenerateJsonSchema):
-        def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
-            return {"type": "string"} if schema["cls"] is Scenario else super().dataclass_schema(schema)
-
-    definition = TypeAdapter(Document).json_schema(schema_generator=Generate, mode="serialization")
-    return {
-        f"report.v{SCHEMA}.schema.json": {
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            **definition,
-            "title": "harness report --format json",
-        }
-    }
