@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from bench.gpu_image import check_image
-from harness.model.environment import Environment
+from harness.backends.docker.image_verification import verify_image
+from harness.model.environment import Device, Environment, Lock, Requirement
 from tests.conftest import ROOT
 from tests.docker.conftest import copy_images, write_catalog
 from tests.fatbinaries import library
@@ -154,6 +155,21 @@ def test_the_gpu_code_of_tensorflow_and_cudnn_is_read_in_the_image(engine, build
     assert f"GPU code: {read}" in report.notes
     sentences = [sentence for sentence in report.disagreements if "docker-bake.hcl" in sentence]
     assert [re.findall(r"`(\w+)`", sentence) for sentence in sentences] == [["gpu_code"], ["ptx_alone"], ["cudnn_code"]]
+
+
+def test_code_that_a_plan_assumed_is_read_in_the_packages_of_the_image(engine, builder, copied):
+    image, environment = copied
+    files = {
+        "packages/tensorflow/libtensorflow_cc.so.2": library([["sm_60", "sm_70", "ptx_70"]]),
+        "packages/nvidia/cudnn/lib/libcudnn_ops.so.9": library([["sm_60", "sm_70"]]),
+    }
+    packages = "/opt/environment/lib/python3.11/site-packages"
+    with_packages = builder.stand_in(files, f"FROM {image}", f"COPY --from=0 /packages {packages}")
+    assumed = dataclasses.replace(environment, gpu_code_of="2.21.0")
+    requirement = Requirement(assumed, Device.GPU, Lock(Path("none"), "0", {}))
+    read = verify_image(engine, with_packages, requirement, "run").read
+    assert read is not None
+    assert (read.gpu_code, read.cudnn_code, read.is_unread) == ("sm_60 compute_70", "sm_60 sm_70", False)
 
 
 def test_a_cuda_image_that_lacks_a_library_is_named_by_the_build(builder):
