@@ -24,14 +24,11 @@ from harness.backends.docker.container import run_script
 from harness.backends.docker.engine import Engine, connect
 from harness.backends.gpu_code import LibraryCode, describe_summaries
 from harness.backends.untrusted_text import join_lines
-from harness.environments.catalog import load_environments
-from harness.environments.locks import load_lock
 from harness.files import parse_json
 from harness.model.environment import Device, Environment
+from harness.model.errors import CannotRunHereError, HarnessError
 from harness.model.gpu import GpuCode, format_version
-from harness.project import Project
-
-ROOT = Path(__file__).parents[1]
+from harness.session import images
 
 #: The first CUDA version with these numbers in the libraries' file names, and the numbers in the order of _NAMES. They
 #: differ, because each library counts the versions of its own binary interface.
@@ -108,21 +105,24 @@ class CudaReport:
 
 def main(names: Sequence[str]) -> int:
     """Check the images, print the results, and return the exit code."""
-    project, engine = Project(ROOT), connect()
-    environments, are_complete = load_environments(project), True
-    for name in names:
-        tag = recipe.make_tag(load_lock(project, environments[name], Device.GPU))
-        report = check_image(engine, tag, environments[name])
-        are_complete = are_complete and report.is_complete
-        for line in report.lines():
-            print(f"{name}: {line}")
+    are_complete = True
+    try:
+        _, requirements = images.select_images(names, Device.GPU)
+        engine = connect()
+        for environment, tag in ((entry.environment, recipe.make_tag(entry)) for entry in requirements):
+            report = check_image(engine, tag, environment)
+            are_complete = are_complete and report.is_complete
+            for line in report.lines():
+                print(f"{environment.name}: {line}", flush=True)
+    except HarnessError as error:
+        sys.exit(str(error))
     return 0 if are_complete else 1
 
 
 def check_image(engine: Engine, image: str, environment: Environment) -> CudaReport:
     """Run the probe in a container of the image, and judge its results. `image` is an id or a name.
 
-    Raises RuntimeError if the probe doesn't finish.
+    Raises CannotRunHereError if the probe doesn't finish.
     """
     expected = list_libraries(environment.cuda, environment.cudnn).values()
     sonames = [*(soname for names in expected for soname in names), *list_cudnn_parts(environment.cudnn)]
@@ -133,7 +133,7 @@ def check_image(engine: Engine, image: str, environment: Environment) -> CudaRep
         try:
             return dict(parse_json(stdout))
         except (ValueError, TypeError):
-            raise RuntimeError(f"{environment.name} could not be checked ({ending}):\n{stderr}") from None
+            raise CannotRunHereError(f"{environment.name} could not be checked ({ending}):\n{stderr}") from None
 
     probe = run_probe(gpu_image_probe.__file__, sonames)
     libraries_to_read = [path for path in probe["files"].values() if re.search(r"/libcu(dnn|blas)", path)]
