@@ -54,7 +54,7 @@ def list_wheels(environment: Environment) -> list[str]:
 
 
 def describe_code(requirement: str, python: str) -> dict[str, list[str]]:
-    """Return the GPU code of each library in a wheel, as `NUMBER x CODE …` for equal modules, the largest first."""
+    """Return the GPU code of each library in a wheel, as `NUMBER x CODE …` for equal modules, the most common first."""
     with tempfile.TemporaryDirectory() as folder:
         platforms = [f"--platform={tag}_x86_64" for tag in PLATFORMS]
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
@@ -72,10 +72,10 @@ def read_libraries(wheel: Path, folder: Path) -> Iterator[tuple[str, list[str]]]
             if ".so" not in Path(name).name or PASSED_OVER.match(Path(name).name):
                 continue
             path = Path(archive.extract(name, folder))
-            modules = fatbins.summarize_file(path)["modules"]
+            modules = fatbins.count_modules(path)
             path.unlink()
             if modules:
-                yield path.name, [f"{number} x {' '.join(code)}" for number, _, code in modules]
+                yield path.name, [f"{number} x {' '.join(code)}" for code, number in modules.most_common()]
 
 
 def format_json(kept: Mapping[str, Mapping[str, Sequence[str]]]) -> str:

@@ -22,7 +22,7 @@ from harness.backends import fatbins
 from harness.backends.docker import recipe
 from harness.backends.docker.container import run_script
 from harness.backends.docker.engine import Engine, connect
-from harness.backends.gpu_code import LibraryCode, describe_summaries
+from harness.backends.gpu_code import LibraryCode, describe_libraries
 from harness.backends.untrusted_text import join_lines
 from harness.files import parse_json
 from harness.model.environment import Device, Environment
@@ -150,7 +150,7 @@ def judge(environment: Environment, probe: Mapping[str, Any], code: Mapping[str,
     groups = [*needed.values(), *((part,) for part in list_cudnn_parts(environment.cudnn))]
     opened, missing = _split_by_result(groups, probe["opened"], messages)
     xla = [sentence for tool, sentence in _XLA.items() if not probe[tool]]
-    gpu_code = describe_summaries(code)
+    gpu_code = describe_libraries(code)
     # if CUDA has no packages, it is copied from TensorFlow's own images, which don't contain XLA's tools
     needs_xla = not environment.cuda_image
     return CudaReport(

@@ -27,8 +27,7 @@ CODE = {
 
 def read(**changes):
     """Return the output of fatbins.py. `changes` are by the start of a library's name."""
-    code = {path: changes.get(re.sub(r".*/lib|\W.*", "", path), modules) for path, modules in CODE.items()}
-    return {path: {"modules": [[1, 64, module] for module in modules], "unread": 0} for path, modules in code.items()}
+    return {path: changes.get(re.sub(r".*/lib|\W.*", "", path), modules) for path, modules in CODE.items()}
 
 
 def probe(**changes):

@@ -2,9 +2,7 @@
 
     python fatbins.py [FILE|FOLDER]...    default: TensorFlow's libraries, cuDNN and cuBLAS in this Python's packages
 
-    {PATH: {"modules": [[NUMBER, BYTES, [CODE, ...]], ...],  number and size of the modules with exactly this code,
-                                                             most bytes first
-            "unread": NUMBER}}                               number of headers without valid entries
+    {PATH: [[CODE, ...], ...]}    the code of each kind of module in a file
 
 A CODE is `sm_XY` (machine code for compute capability X.Y) or `ptx_XY` (PTX that a driver compiles for X.Y and newer).
 If a module has machine code but none that runs on X.Y, its PTX is listed as `ptx_XY:V`, where V is the version of PTX
@@ -31,7 +29,7 @@ import sysconfig
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 MAGIC = b"\x50\xed\x55\xba"
 #: Magic number, version, length of this header, length of all entries.
@@ -48,18 +46,11 @@ HEAD = 1024
 VERSION = re.compile(rb"^\s*\.version\s+(\d+\.\d+)", re.MULTILINE)
 
 
-class Module(NamedTuple):
-    """One fat binary: its code, in the file's order, and its size in bytes."""
-
-    code: tuple[str, ...]
-    size: int
-
-
 def main(names: list[str]) -> None:
-    """Print a summary of each file with GPU code."""
+    """Print the GPU code of each file that contains some."""
     paths = [Path(name) for name in names] or list_paths(Path(sysconfig.get_path("purelib")))
-    summaries = {str(file): summarize_file(file) for path in paths for file in list_files(path)}
-    print(json.dumps({path: summary for path, summary in summaries.items() if summary["modules"] or summary["unread"]}))
+    modules = {str(file): list(count_modules(file)) for path in paths for file in list_files(path)}
+    print(json.dumps({path: code for path, code in modules.items() if code}))
 
 
 def list_paths(packages: Path) -> list[Path]:
@@ -74,41 +65,30 @@ def list_files(path: Path) -> list[Path]:
     return sorted({file.resolve() for file in paths if file.is_file()})
 
 
-def summarize_file(path: Path) -> dict[str, Any]:
-    """Return the summary of one file."""
-    number: Counter[tuple[str, ...]] = Counter()
-    size: Counter[tuple[str, ...]] = Counter()
-    unread = 0
+def count_modules(path: Path) -> Counter[tuple[str, ...]]:
+    """Return the number of modules in a file by their code, which is in order."""
     with path.open("rb") as file:
         # an empty file cannot be mapped
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
-        for module in find_modules(data):
-            if module is None:
-                unread += 1
-            else:
-                code = tuple(sorted(module.code, key=make_sort_key))
-                number[code] += 1
-                size[code] += module.size
-    return {"modules": [[number[code], size[code], list(code)] for code, _ in size.most_common()], "unread": unread}
+        return Counter(tuple(sorted(code, key=make_sort_key)) for code in find_modules(data))
 
 
-def find_modules(data: Any) -> Iterator[Module | None]:
-    """Yield each fat binary in `data`. For a header without valid entries, yield None.
+def find_modules(data: Any) -> Iterator[tuple[str, ...]]:
+    """Yield the code of each fat binary in `data`, which is a mapped file or bytes.
 
-    `data` is a mapped file or bytes.
-
-    The magic number can also occur elsewhere, for example in code that searches for it. If the version or the header's
-    length isn't valid, the number is skipped.
+    The magic number can also occur elsewhere, for example in code that searches for it. Without a valid header and
+    valid entries, it is skipped.
     """
     offset = data.find(MAGIC)
     while offset >= 0:
         end = offset + 1
         if offset + HEADER.size <= len(data):
             _, version, length, size = HEADER.unpack_from(data, offset)
-            if version == 1 and length == HEADER.size:
-                code = read_entries(data, offset + length, offset + length + size)
-                yield Module(code, length + size) if code else None
-                end = offset + length + size if code else end
+            is_header = version == 1 and length == HEADER.size
+            code = read_entries(data, offset + length, offset + length + size) if is_header else ()
+            if code:
+                yield code
+                end = offset + length + size
         offset = data.find(MAGIC, end)
 
 

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import PurePath
-from typing import Any
 
 from harness.model.environment import Environment
 
@@ -48,17 +47,12 @@ def describe_libraries(libraries: Mapping[str, Iterable[Code]]) -> LibraryCode:
     return LibraryCode(*_describe_wheel(tensorflow_modules), _find_common_code(cudnn), _find_common_code(cublas))
 
 
-def describe_summaries(summaries: Mapping[str, Mapping[str, Any]]) -> LibraryCode:
-    """Return the catalog's facts about libraries, from the summaries of `fatbins.py` by path."""
-    return describe_libraries({path: [code for *_, code in entry["modules"]] for path, entry in summaries.items()})
-
-
-def replace_assumed_code(environment: Environment, summaries: Mapping[str, Mapping[str, Any]]) -> Environment | None:
+def replace_assumed_code(environment: Environment, libraries: Mapping[str, Iterable[Code]]) -> Environment | None:
     """Return the environment with the code of its libraries instead of assumed code; None if they contain no GPU code.
 
-    `summaries` are the summaries of `fatbins.py`, by path.
+    `libraries` contains the code of the modules in each library, by path.
     """
-    code = describe_summaries(summaries)
+    code = describe_libraries(libraries)
     if not code.gpu_code:
         return None
     return replace(

@@ -24,7 +24,7 @@ def read_gpu_code(environment: Environment, packages: Path) -> Environment | Non
     `packages` is the folder of NVIDIA's packages, beside TensorFlow's.
     """
     files = [file for path in fatbins.list_paths(packages.parent) for file in fatbins.list_files(path)]
-    return replace_assumed_code(environment, {str(file): fatbins.summarize_file(file) for file in files})
+    return replace_assumed_code(environment, {str(file): fatbins.count_modules(file) for file in files})
 
 
 def make_variables(packages: Path, gpus: Sequence[str], host: GpuHost, own: Mapping[str, str]) -> dict[str, str]:

@@ -123,7 +123,7 @@ def test_without_priority_launches_go_on_and_without_an_engine_the_run_ends(back
 def test_the_gpu_code_in_an_image_is_read_if_it_was_assumed(backend, monkeypatch):
     environment = Environment("tf-nightly-2.23.0", "2.23.0", "3.13", "", cuda="12.5", gpu_code="sm_90")
     packages = '{"packages": {}, "system": {}}'
-    modules = '{"/tensorflow/libtensorflow_cc.so.2": {"modules": [[1, 9, ["sm_90", "sm_120", "ptx_120"]]]}}'
+    modules = '{"/tensorflow/libtensorflow_cc.so.2": [["sm_90", "sm_120", "ptx_120"]]}'
     outputs: list[str] = []
     monkeypatch.setattr(image_verification, "run_script", lambda *_, **__: (outputs.pop(0), "it failed", Ending(0)))
     monkeypatch.setattr(DockerBackend, "_get_image_id", lambda *_: "sha256:1")
