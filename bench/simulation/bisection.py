@@ -108,7 +108,6 @@ class Machine:
         self.place = int(draw.integers(kind.count - 1)) if kind.step else -1
         self.spent = 0.0
         self.rounds = 0
-        self.is_parallel = False
         self.say = lambda _: None
         self._kind, self._draw = kind, draw
         own = kind.own * draw.normal(size=kind.count)

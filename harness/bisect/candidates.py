@@ -1,19 +1,15 @@
 """Lists the candidates of a search, in order: releases in the catalog, versions of one package, or commits."""
 
-import json
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.environments import index
-from harness.files import get_cache_dir, parse_json, read_text, write_atomically
 from harness.machine import git
 from harness.model.environment import TENSORFLOW, Environment
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.errors import UsageError
 
 if TYPE_CHECKING:
     from packaging.version import Version
@@ -119,8 +115,8 @@ def find_moving(text: str, package: str, pins: Mapping[str, str], held: str = ""
 
 def find_versions_between(
     good: str, bad: str, package: str, pins: Mapping[str, Mapping[str, str]], python: str
-) -> tuple[list[Candidate], str]:
-    """Return the versions of a package between two environments, and a notice if the index doesn't answer.
+) -> list[Candidate]:
+    """Return the versions of a package between two environments.
 
     `pins` are the versions in the lock files of both environments and, unless the package is TensorFlow, of `bad`
     without the package. All other packages have the versions of `bad`.
@@ -130,7 +126,7 @@ def find_versions_between(
     held_version = pins[bad].get("keras-nightly", "") if package in NIGHTLIES else ""
     first, last = (find_moving(text, package, pins[text], held_version) for text in (good, bad))
     if package not in TENSORFLOW:
-        candidates, notice = list_package_versions(replace(first, base=last.base), last, python)
+        candidates = list_package_versions(replace(first, base=last.base), last, python)
         # an environment can't get a version that it already has
         own_version = pins.get(last.base, {}).get(package)
         return [
@@ -138,23 +134,19 @@ def find_versions_between(
             if own_version and Version(candidate.version) == Version(own_version)
             else candidate
             for candidate in candidates
-        ], notice
-    candidates, notice = list_package_versions(first, last, python)
+        ]
+    candidates = list_package_versions(first, last, python)
     # keep the names of releases in the catalog, because they have images
     ends = {first.version: good, last.version: bad}
     release_names = {version: text for version, text in ends.items() if "==" not in text}
-    candidates = [
-        replace(candidate, text=release_names.get(candidate.version, candidate.text)) for candidate in candidates
-    ]
-    return candidates, notice
+    return [replace(candidate, text=release_names.get(candidate.version, candidate.text)) for candidate in candidates]
 
 
-def list_package_versions(first: MovingPackage, last: MovingPackage, python: str) -> tuple[list[Candidate], str]:
+def list_package_versions(first: MovingPackage, last: MovingPackage, python: str) -> list[Candidate]:
     """Return every version of a package from `first` to `last`, with all other packages as in `last`.
 
-    A version that was yanked, or has no wheel for Python X.Y, has a reason in `unknown`. The second result is a
-    sentence about the source of the list if the index doesn't answer, otherwise empty. Raises UsageError if both
-    versions are the same.
+    A version that was yanked, or has no wheel for Python X.Y, has a reason in `unknown`. Raises UsageError if both
+    versions are the same, and CannotRunHereError if the index doesn't answer.
     """
     from packaging.version import Version
 
@@ -164,7 +156,7 @@ def list_package_versions(first: MovingPackage, last: MovingPackage, python: str
             "Pass environments with different versions.",
         )
     low, high = sorted(map(Version, (first.version, last.version)))
-    rows, notice = _fetch_versions(first.package)
+    rows = index.list_versions(first.package)
     by_version = {Version(row.version): row for row in rows if low <= Version(row.version) <= high}
     for end in (low, high):
         by_version.setdefault(end, index.IndexedVersion(str(end), None, "", ()))
@@ -178,7 +170,7 @@ def list_package_versions(first: MovingPackage, last: MovingPackage, python: str
                 reason = f"no wheel for Python {python}"
         date = entry.uploaded.date().isoformat() if entry.uploaded else ""
         candidates.append(Candidate(last.text(entry.version), date, entry.version, reason))
-    return candidates, notice
+    return candidates
 
 
 def list_commits(repository: Path, environment: str, package: str, good: str, bad: str) -> tuple[list[Candidate], bool]:
@@ -217,30 +209,3 @@ def list_commits(repository: Path, environment: str, package: str, good: str, ba
             Candidate(f"{environment}+{package}@{commit[:12]}", date, commit[:12], title=title, merged=merged_count)
         )
     return candidates, is_fix
-
-
-def _fetch_versions(package: str) -> tuple[Sequence[index.IndexedVersion], str]:
-    """Return the versions in the index, or the saved list of versions and a notice if the index doesn't answer."""
-    cache_path = get_cache_dir() / "versions" / f"{package}.json"
-    try:
-        entries = index.list_versions(package)
-    except CannotRunHereError as error:
-        with suppress(OSError, ValueError, TypeError, LookupError):
-            return [_parse_row(row) for row in parse_json(read_text(cache_path))], (
-                f"The package index doesn't answer. The search uses the versions of {package} that were listed earlier."
-            )
-        raise CannotRunHereError(
-            error.message,
-            f"The list of versions of {package} isn't saved on this machine. Search releases instead.",
-        ) from None
-    with suppress(OSError):
-        rows = [
-            {**asdict(entry), "uploaded": entry.uploaded.isoformat() if entry.uploaded else None} for entry in entries
-        ]
-        write_atomically(cache_path, json.dumps(rows))
-    return entries, ""
-
-
-def _parse_row(row: Mapping[str, object]) -> index.IndexedVersion:
-    entry = index.IndexedVersion(**row)  # type: ignore[arg-type]
-    return replace(entry, uploaded=datetime.fromisoformat(str(row["uploaded"])) if row["uploaded"] else None)

@@ -2,16 +2,15 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from harness.bisect.candidates import NIGHTLIES, Candidate
-from harness.bisect.exchange import Exchange, find_versions, get_pair, list_differences
+from harness.bisect.candidates import NIGHTLIES, Candidate, find_moving
 from harness.bisect.probe import Probe
 from harness.bisect.request import BisectRequest
 from harness.bisect.search import Search, SearchEnd
 from harness.model.defaults import LEVEL
-from harness.model.environment import TENSORFLOW
+from harness.model.environment import TENSORFLOW, differences
 from harness.model.scenario import STEP
 from harness.model.texts import counted, format_plain, joined
 from harness.report.blocks import FILES, REPORT, Block, Code, Column, Items, Link, Section, Text, Words, tabulate
@@ -26,15 +25,16 @@ _REPOSITORIES = {
     **dict.fromkeys(TENSORFLOW, ("tensorflow/tensorflow", "v")),
 }
 
+#: Packages other than TensorFlow that can change the time of a step.
+_EXCHANGED_PACKAGES = ("keras", "keras-nightly", "tf-keras", "numpy")
+
 _HASH = re.compile(r"-g([0-9a-f]{7,40})(?:-dirty)?$")
 
 #: The largest number of candidates in the table, and of skipped candidates in a sentence.
 _ROWS, _SKIPPED = 60, 5
 
 
-def build_sections(
-    request: BisectRequest, search: Search, probe: Probe, package: str, exchanges: Sequence[Exchange] = ()
-) -> list[Section]:
+def build_sections(request: BisectRequest, search: Search, probe: Probe, package: str) -> list[Section]:
     """Return the report of a search in its current state. `package` is the searched package; empty for releases."""
     # the scenario of a plain script is a generated file in the cache
     subject = request.script[0] if request.script else request.scenario
@@ -42,7 +42,6 @@ def build_sections(
     kind = "commits" if request.repository else "versions"
     candidates = f"{kind} of {package}, all other packages unchanged" if package else "releases"
     details = [
-        *(_describe_exchange(entry) for entry in exchanges),
         *_list_commits(search, package, probe.commits()),
         *_list_packages(search, package, probe),
         *_list_other_findings(search),
@@ -51,7 +50,7 @@ def build_sections(
     blocks: list[Block] = [
         *(Text(sentence, where=REPORT) for sentence in _format_answer(request, search)),
         Items(details, where=REPORT),
-        *_suggest_next_search(request, search, package, probe, exchanges),
+        *_suggest_next_search(request, search, package, probe),
         Text(f"Measured: the {_describe_quantity(request)} of {cell}, in {candidates}.", where=FILES),
     ]
     if search.ends:
@@ -128,26 +127,29 @@ def _list_commits(search: Search, package: str, commits: Mapping[str, str]) -> I
         yield [Link(f"Changes in {package or 'tensorflow'} between the two versions", address)]
 
 
-def _describe_exchange(entry: Exchange) -> str:
-    """Return the result of the exchange of one package."""
-    if entry.result is None:
-        return f"Exchange of {entry.package}: {entry.text} was not measured, because {entry.why_not}."
-    return f"{entry.package} {entry.role}: {entry.result.clause}."
-
-
 def _list_packages(search: Search, package: str, probe: Probe) -> Iterator[Words]:
     """Yield the packages that differ between the two candidates, and links to the changes of known packages."""
-    package_changes = list_differences(search, probe)
-    if search.ends is None or len(package_changes) < 2:
+    if search.ends is None or (pair := _get_pair(search)) is None:
         return
-    first, last = get_pair(search) or ("", "")
+    first, last = pair
+    package_changes = differences(probe.pins(last), probe.pins(first))
+    if len(package_changes) < 2:
+        return
     yield f"{counted(len(package_changes), 'package')} of {last} differ from {first}: {joined(package_changes)}."
     for name, (repository, tag) in _REPOSITORIES.items():
-        pair = find_versions(search, name, probe)
+        versions = [probe.pins(text).get(name, "") for text in pair]
         # a nightly wheel has no tag
-        if pair and name != package and name not in TENSORFLOW and not any("dev" in version for version in pair):
-            address = f"https://github.com/{repository}/compare/{tag}{pair[0]}...{tag}{pair[1]}"
+        has_tags = all(versions) and not any("dev" in version for version in versions)
+        if has_tags and versions[0] != versions[1] and name != package and name not in TENSORFLOW:
+            address = f"https://github.com/{repository}/compare/{tag}{versions[0]}...{tag}{versions[1]}"
             yield [Link(f"Changes in {name} between these versions", address)]
+
+
+def _get_pair(search: Search) -> tuple[str, str] | None:
+    """Return the values of -e of the two candidates, the older first; None if nothing was found, or for commits."""
+    if search.found is None or search.candidates[search.found[1]].title:
+        return None
+    return search.text(search.found[0]), search.text(search.found[1])
 
 
 def find_commits(search: Search, package: str, commits: Mapping[str, str]) -> tuple[str, str]:
@@ -195,9 +197,7 @@ def _describe_cost(search: Search, probe: Probe) -> str:
     return f"Spent: {paired} in {runs}, {launches}, {duration(probe.spent)} of launches."
 
 
-def _suggest_next_search(
-    request: BisectRequest, search: Search, package: str, probe: Probe, exchanges: Sequence[Exchange]
-) -> Iterator[Block]:
+def _suggest_next_search(request: BisectRequest, search: Search, package: str, probe: Probe) -> Iterator[Block]:
     """Yield advice for a better answer."""
     if search.found is None or search.ends is None:
         return
@@ -211,9 +211,6 @@ def _suggest_next_search(
         yield Text(f"{sentence} So no search can narrow the range further.", where=REPORT)
     elif request.repository:
         yield from _suggest_merged_search(request, search.candidates[search.found[1]])
-    elif cause := next((entry for entry in exchanges if entry.moves), None):
-        yield Text(f"To search the versions of {cause.package} between them:", where=REPORT)
-        yield Code(_make_search_command(request, cause.package, *_find_ends(search, cause)), where=REPORT)
     elif package:
         yield Text(
             "The two versions are adjacent in the index, so only the commits between them are left to search.",
@@ -223,6 +220,21 @@ def _suggest_next_search(
         good, bad = (search.text(number) for number in (reversed(search.found) if search.is_fix else search.found))
         yield Text("To search the patch releases and release candidates between them:", where=REPORT)
         yield Code(_make_search_command(request, "tensorflow", good, bad), where=REPORT)
+    if search.ended is SearchEnd.CONFIRMED:
+        yield from _suggest_exchanges(request, search, package, probe)
+
+
+def _suggest_exchanges(request: BisectRequest, search: Search, package: str, probe: Probe) -> Iterator[Block]:
+    """Yield the commands that give the older candidate the newer version of a package, and search its versions."""
+    older, newer = _get_pair(search) or ("", "")
+    for name in _EXCHANGED_PACKAGES if older else ():
+        old_version, new_version = (probe.pins(text).get(name, "") for text in (older, newer))
+        if not (old_version and new_version) or old_version == new_version or name == package:
+            continue
+        exchanged = find_moving(older, name, probe.pins(older)).text(new_version)
+        good, bad = (exchanged, older) if search.is_fix else (older, exchanged)
+        yield Text(f"To check whether only {name} makes the difference, and to search its versions:", where=REPORT)
+        yield Code(_make_search_command(request, name, good, bad), where=REPORT)
 
 
 def _make_search_command(request: BisectRequest, package: str, good: str, bad: str) -> str:
@@ -238,13 +250,6 @@ def _list_cell_arguments(request: BisectRequest) -> list[str]:
         return [*axes, *request.script]
     # an issue can have claims about several cells
     return [*([request.issue] if request.issue else []), "-s", request.scenario, *axes]
-
-
-def _find_ends(search: Search, cause: Exchange) -> tuple[str, str]:
-    """Return the good and the bad end of a search for the version of a package that makes the difference."""
-    older, newer = get_pair(search) or ("", "")
-    first, last = (older, cause.text) if cause.base == older else (cause.text, newer)
-    return (last, first) if search.is_fix else (first, last)
 
 
 def _suggest_merged_search(request: BisectRequest, commit: Candidate) -> Iterator[Block]:

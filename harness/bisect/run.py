@@ -17,7 +17,6 @@ from harness.bisect.candidates import (
     list_commits,
     list_releases,
 )
-from harness.bisect.exchange import Exchange, exchange
 from harness.bisect.probe import Probe
 from harness.bisect.request import BisectRequest
 from harness.bisect.search import EqualEndpointsError, Search, SearchEnd, narrow, scan
@@ -63,29 +62,26 @@ def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, 
     # environments that differ in one package share their other files
     os.environ.setdefault("UV_LINK_MODE", "hardlink")
     try:
-        with Probe(folder, request, listener, wait=wait) as probe:
-            probe.remove_leftovers()
-            package = _find_package(request)
-            if request.repository:
-                search = _make_commit_search(request, probe)
-            else:
-                search = _make_package_search(request, package, probe) if package else _make_release_search(request)
-            exchanges: list[Exchange] = []
-            try:
-                if not package and len(search.candidates) > 2:
-                    scan(search, probe)
-                    _move_ends(search, request)
-                narrow(search, request.budget, probe)
-                if search.ended is SearchEnd.CONFIRMED:
-                    exchanges += exchange(search, request.budget, probe)
-            except EqualEndpointsError as error:
-                advice = error.advice or f"To resume: {report.make_resume_command(request, folder)}"
-                raise EqualEndpointsError(error.message, advice) from None
-            finally:
-                sections = report.build_sections(request, search, probe, package, exchanges)
-                if probe.runs:
-                    write_atomically(folder / "report.md", markdown.render_full(sections))
-            commits = [text for text in report.find_commits(search, package, probe.commits()) if text]
+        probe = Probe(folder, request, listener, wait=wait)
+        probe.remove_leftovers()
+        package = _find_package(request)
+        if request.repository:
+            search = _make_commit_search(request, probe)
+        else:
+            search = _make_package_search(request, package, probe) if package else _make_release_search(request)
+        try:
+            if not package and len(search.candidates) > 2:
+                scan(search, probe)
+                _move_ends(search, request)
+            narrow(search, request.budget, probe)
+        except EqualEndpointsError as error:
+            advice = error.advice or f"To resume: {report.make_resume_command(request, folder)}"
+            raise EqualEndpointsError(error.message, advice) from None
+        finally:
+            sections = report.build_sections(request, search, probe, package)
+            if probe.runs:
+                write_atomically(folder / "report.md", markdown.render_full(sections))
+        commits = [text for text in report.find_commits(search, package, probe.commits()) if text]
     except BaseException:
         if not any(folder.glob("*/run.json")):  # nothing was measured
             shutil.rmtree(folder, ignore_errors=True)
@@ -156,9 +152,7 @@ def _make_package_search(request: BisectRequest, package: str, probe: Probe) -> 
     else:
         base = find_moving(bad, package, pins[bad]).base
         base_pins = {} if package in TENSORFLOW else {base: probe.pins(base)}
-        candidates, notice = find_versions_between(good, bad, package, pins | base_pins, probe.python(bad))
-        if notice:
-            probe.say(notice)
+        candidates = find_versions_between(good, bad, package, pins | base_pins, probe.python(bad))
         probe.log.append(key, value=[asdict(candidate) for candidate in candidates])
     probe.say(f"{package}: {len(candidates)} versions from {candidates[0].version} to {candidates[-1].version}.")
     is_fix = candidates[0].version == find_moving(bad, package, pins[bad]).version

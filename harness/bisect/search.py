@@ -6,7 +6,7 @@ them, and confirms a pair. See docs/how-to/bisect-a-regression.md.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 
@@ -215,37 +215,26 @@ def narrow(search: Search, budget: float, probe: Probe) -> None:
 
 
 def _measure_pair(search: Search, pair: tuple[int, int], looks: Looks, budget: float, probe: Probe) -> None:
-    """Measure a pair side by side for one look, unless a candidate can't be built."""
+    """Measure a pair side by side for one look. Both candidates were measured before, so they are available."""
     if _exceeds_budget(search, budget, looks.seconds(probe), probe):
-        return
-    if not all(_is_built(search, number, probe) for number in pair):
         return
     probe.say(f"Side by side: {search.text(pair[0])} and {search.text(pair[1])}, {counted(looks.more, 'round')}.")
     _add_rounds(search, pair, looks.look(probe), probe)
 
 
 def _measure_probe(search: Search, belief: Posterior, budget: float, probe: Probe) -> None:
-    """Measure the candidate that is most useful to measure, unless it can't be built."""
+    """Measure the candidate that is most useful to measure, unless its environment isn't possible."""
     (probe_number,), rounds = belief.next_probes(), belief.rounds()
-    if _exceeds_budget(search, budget, probe.estimated(2, rounds), probe) or not _is_built(search, probe_number, probe):
+    if _exceeds_budget(search, budget, probe.estimated(2, rounds), probe):
+        return
+    text = search.text(probe_number)
+    if reason := probe.why_not(text):
+        _skip_candidate(search, probe_number, reason, probe)
         return
     place_count = sum(share > 0.01 for share in belief.shares)
-    text = search.text(probe_number)
     probe.say(f"Probe: {text}, {counted(rounds, 'round')}. The change is at one of {place_count} places.")
-    for value in (0.0, belief.step) if probe.is_parallel else ():
-        guess = replace(search, rounds=[*search.rounds, Round(search.low, probe_number, value)]).posterior
-        if guess and not guess.is_found:
-            probe.build_ahead([search.text(number) for number in guess.next_probes()])
     texts = [search.text(search.low), search.text(probe_number)]
     _add_rounds(search, (search.low, probe_number), probe.measure("probe", texts, rounds), probe)
-
-
-def _is_built(search: Search, number: int, probe: Probe) -> bool:
-    """Build a candidate. If that isn't possible, skip it and return False."""
-    reason = "" if search.is_end(number) else probe.why_not(search.text(number))
-    if reason:
-        _skip_candidate(search, number, reason, probe)
-    return not reason
 
 
 def _add_rounds(search: Search, pair: tuple[int, int], run: ProbeRun, probe: Probe) -> None:

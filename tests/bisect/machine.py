@@ -53,7 +53,6 @@ class SearchedMachine:
         self.made = []
         self.said = []
         self.say = self.said.append
-        self.is_parallel = False
         self.spent = 0.0
         self.packages = {}
 

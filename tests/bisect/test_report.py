@@ -6,7 +6,6 @@ import pytest
 from rich.console import Console
 
 from harness.bisect.candidates import Candidate
-from harness.bisect.exchange import Exchange
 from harness.bisect.report import build_sections
 from harness.bisect.request import BisectRequest
 from harness.bisect.search import EqualEndpointsError, ReversedEndpointsError, SearchEnd, narrow, scan
@@ -66,14 +65,14 @@ def search_commits(**changes):
     return search
 
 
-def render(search, package="", runs=None, request=REQUEST, exchanges=()):
-    return markdown.render_full(build_sections(request, search, runs or Runs(), package, exchanges))
+def render(search, package="", runs=None, request=REQUEST):
+    return markdown.render_full(build_sections(request, search, runs or Runs(), package))
 
 
-def read_lines(search, package="", runs=None, request=REQUEST, exchanges=()):
+def read_lines(search, package="", runs=None, request=REQUEST):
     """Return the lines of a report in a wide terminal, without tables."""
     console = Console(width=400, file=StringIO())
-    terminal.show(build_sections(request, search, runs or Runs(), package, exchanges), console)
+    terminal.show(build_sections(request, search, runs or Runs(), package), console)
     lines = [line.strip().removeprefix("- ") for line in console.file.getvalue().splitlines()]
     return [line for line in lines if line and "   " not in line and "──" not in line]
 
@@ -121,17 +120,12 @@ def test_what_reports_say_of_ends_and_of_how_to_go_on(snapshot):
 
 def test_what_reports_say_of_packages_and_their_repositories(snapshot):
     search = search_on([1.0, 3.0])
+    pins = {"c0": KERAS_2, "c1": KERAS_3}
     builds = {"c0": "v2.15.0-11-g63f5a65c7cd", "c1": "v2.16.1-19-g810f233968c"}
-    exchanged = Exchange(
-        "keras", "c0", "c0+keras==3.0.5", replace(search.pair, what="c0+keras==3.0.5 takes ×3.00"), (0.9, 0.8, 1.0)
-    )
-    impossible = Exchange("keras", "c0", "c0+keras==3.0.5", why_not="the budget is spent")
     reports = {
-        "builds and packages": read_lines(search, runs=Runs({"c0": KERAS_2, "c1": KERAS_3}, **builds)),
+        "builds and packages": read_lines(search, runs=Runs(pins, **builds)),
         "only versions": read_lines(search),
-        "exchanged": read_lines(search, exchanges=[exchanged]),
-        "exchanged, for a fix": read_lines(search_on([3.0, 1.0], is_fix=True), exchanges=[exchanged]),
-        "no exchange": read_lines(search, exchanges=[impossible]),
+        "packages, for a fix": read_lines(search_on([3.0, 1.0], is_fix=True), runs=Runs(pins)),
         **{package: read_lines(search, package) for package in ("keras", "numpy", "keras-nightly", "h5py")},
     }
     # the first lines and those about spending are the same

@@ -136,12 +136,3 @@ def test_a_budget_ends_the_search_with_what_is_likely_until_then():
         assert search.ended is SearchEnd.BUDGET
         assert machine.spent <= budget
         assert not search.posterior.is_found
-
-
-def test_on_a_parallel_machine_both_possible_next_candidates_are_built_ahead():
-    machine = SearchedMachine([1.0] * 20 + [2.0] * 20)
-    machine.is_parallel, ahead = True, []
-    machine.build_ahead = ahead.extend
-    search_on(machine)
-    probed = [texts[1] for kind, texts, _ in machine.asked if kind == "probe"]
-    assert set(probed[1:]) <= set(ahead)
