@@ -71,7 +71,7 @@ def generate(example: Path) -> dict[str, str]:
         results = session.read(Path(folder))
         # without this hash, a bundle has today's file of the scenario, in which only texts differ from the measured one
         results.run = replace(results.run, own={})
-        pasted = bundle.files(results, "tensorflow", Path(folder), subject(results)) if results.claims else {}
+        pasted = bundle.files(results, Path(folder), subject(results)) if results.claims else {}
         texts |= {f"bundle/{name}": text for name, text in pasted.items() if name != RUN}
         drawings = [
             block for section in written.sections for block in walk_blocks(section.blocks) if _is_drawing(block)

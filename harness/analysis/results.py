@@ -17,7 +17,7 @@ from harness.analysis.interference import RunInterference, find_interference
 from harness.analysis.interleaving import Interleaving, NonInterleavedRatio, describe_interleaving, is_bias
 from harness.analysis.observations import Statement, statements
 from harness.analysis.on_device import OnDevice, collect_recordings, explain_missing
-from harness.analysis.quantities import is_time, launches_of
+from harness.analysis.quantities import growths, is_time, launches_of
 from harness.analysis.rounds import apply_clock
 from harness.analysis.scaling import ScalingPoint, scaling
 from harness.analysis.settings import SettingDifference, differences
@@ -100,6 +100,11 @@ class Results:
         if quantity not in self._found:
             self._found[quantity] = lookup(self.run, launches_of(quantity, self._stored, self.run.plan.clock))
         return self._found[quantity]
+
+    def values_of(self, quantity: str, cell: Cell) -> Mapping[int, float]:
+        """Return a cell's value of a quantity in each round, in the unit of the quantity; empty if it has none."""
+        index = self.found_of(quantity)
+        return growths(index.numbers.get(cell, ())) if quantity == GROWTH else index.series.get(cell, {})
 
     @cached_property
     def tables(self) -> list[ScenarioTable]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from harness.analysis.comparisons import compare, ratios
 from harness.analysis.observations import find_commit
-from harness.analysis.quantities import PIECE, calls_looked_at, growth_difference, growths, launches_of
+from harness.analysis.quantities import PIECE, calls_looked_at, growth_difference
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict, Withheld, compute_shown_alpha
 from harness.model.launch import Launch
@@ -23,13 +23,13 @@ LOOK_ALPHA = compute_shown_alpha(len(LOOKS))
 class LookResult:
     """A comparison of the newer of two environments with the older one.
 
-    `value`, `low` and `high` are the ratio with its interval, or, if not `is_ratio`, the difference in bytes per call.
-    `what` is a clause with the value. `floor` is the largest difference that isn't reported, on the scale of the
-    search. `remark` replaces the verdict, for example if the work differs. `pythons` are the Python versions if they
-    differ.
+    `step`, with its interval from `low` to `high`, is on the scale of the search: the log of the ratio, or, if not
+    `is_ratio`, the difference in bytes per call. `what` is a clause with the value. `floor` is the largest step that
+    isn't reported. `remark` replaces the verdict, for example if the work differs. `pythons` are the Python versions if
+    they differ.
     """
 
-    value: float
+    step: float
     low: float
     high: float
     rounds: int
@@ -40,25 +40,14 @@ class LookResult:
     pythons: tuple[str, str] | None = None
 
     @property
-    def step(self) -> float:
-        """Return the step on the scale of the search: the log of the ratio, or the difference."""
-        return self._convert_to_scale(self.value)
-
-    @property
-    def steps(self) -> tuple[float, float]:
-        """Return the ends of the interval of the step."""
-        return self._convert_to_scale(self.low), self._convert_to_scale(self.high)
-
-    @property
     def is_step(self) -> bool:
         """Return whether the results establish a difference: the interval excludes 0, and the step exceeds `floor`."""
-        excludes_none = self._convert_to_scale(self.low) > 0.0 or self._convert_to_scale(self.high) < 0.0
-        return excludes_none and abs(self.step) > self.floor
+        return (self.low > 0.0 or self.high < 0.0) and abs(self.step) > self.floor
 
     @property
     def is_same(self) -> bool:
         """Return whether the results establish equality: the whole interval is within `floor`."""
-        return -self.floor < self._convert_to_scale(self.low) and self._convert_to_scale(self.high) < self.floor
+        return -self.floor < self.low and self.high < self.floor
 
     @property
     def is_clear(self) -> bool:
@@ -73,16 +62,12 @@ class LookResult:
     @property
     def clause(self) -> str:
         """Return the comparison as text: `tf2.1 takes ×17.6 the time of tf2.0 (16.3 to 18.9, 3 rounds: slower)`."""
-        low, high = (format_number(end) if self.is_ratio else f"{end:+,.0f}" for end in (self.low, self.high))
+        ends = self.low, self.high
+        low, high = (format_number(math.exp(end)) if self.is_ratio else f"{end:+,.0f}" for end in ends)
         decrease, increase = ("faster", "slower") if self.is_ratio else ("less", "more")
         direction = increase if self.step > 0.0 else decrease
         verdict = direction if self.is_step else "same" if self.is_same else "unclear"
         return f"{self.what} ({low} to {high}, {counted(self.rounds, 'round')}: {self.remark or verdict})"
-
-    def _convert_to_scale(self, value: float) -> float:
-        if not self.is_ratio:
-            return value
-        return math.log(value) if value > 0.0 else -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +81,6 @@ class ProbeRun:
     names: Mapping[str, str]
     of: str = STEP
 
-    @classmethod
-    def of_quantity(cls, results: Results, names: Mapping[str, str], of: str) -> "ProbeRun":
-        """Return the run. Unless the quantity is the step or memory growth, its values replace the samples."""
-        if of not in (STEP, GROWTH):
-            results = Results(results.run, launches_of(of, results.launches, results.run.plan.clock))
-        return cls(results, names, of)
-
     @property
     def launches(self) -> Sequence[Launch]:
         """Return all launches, including pilots."""
@@ -110,10 +88,8 @@ class ProbeRun:
 
     def values(self, text: str) -> Mapping[int, float]:
         """Return the quantity's value in each round of an environment, in the quantity's unit."""
-        cell, index = self._find_cell(text), self.results.found
-        if cell is None:
-            return {}
-        return growths(index.numbers.get(cell, ())) if self.of == GROWTH else index.series.get(cell, {})
+        cell = self._find_cell(text)
+        return self.results.values_of(self.of, cell) if cell else {}
 
     def differences(self, text: str, fixed: str) -> list[float]:
         """Return log(value(text) / value(fixed)) for each round with both values; for memory growth, the difference."""
@@ -127,7 +103,7 @@ class ProbeRun:
         """Return why an environment has no value; empty if it has one."""
         if self.values(text):
             return ""
-        cell, index = self._find_cell(text), self.results.found
+        cell, index = self._find_cell(text), self.results.found_of(self.of)
         if cell is None:
             return "it was not measured"
         if cell in index.unavailable:
@@ -141,7 +117,7 @@ class ProbeRun:
         The interval of a ratio has the level 1 - `LOOK_ALPHA`. If the A/A control is biased, the interval is widened by
         the bias.
         """
-        cell, fixed_cell, index = self._find_cell(text), self._find_cell(fixed), self.results.found
+        cell, fixed_cell, index = self._find_cell(text), self._find_cell(fixed), self.results.found_of(self.of)
         if cell is None or fixed_cell is None or not self.differences(text, fixed):
             return None
         margin = self.results.run.plan.margin
@@ -152,14 +128,14 @@ class ProbeRun:
         if result is None:
             return None
         ratio = estimate or result.ratio
-        bias = math.exp(result.bias.distance if result.bias else 0.0)
+        bias = result.bias.distance if result.bias else 0.0
         # a table has no verdict if the work differs or the control is biased, but a search uses the interval
         remark = "the two launches of the control cell differ" if result.withheld is Withheld.CONTROL else ""
         verb, noun = ("takes", "time") if self.of == STEP else ("has", self.of)
         return LookResult(
-            value=ratio.value,
-            low=ratio.interval.low / bias if ratio.interval else 0.0,
-            high=ratio.interval.high * bias if ratio.interval else math.inf,
+            step=math.log(ratio.value),
+            low=math.log(ratio.interval.low) - bias if ratio.interval else -math.inf,
+            high=math.log(ratio.interval.high) + bias if ratio.interval else math.inf,
             rounds=ratio.rounds,
             floor=math.log1p(margin),
             what=f"{text} {verb} ×{format_number(ratio.value)} the {noun} of {fixed}",
@@ -190,7 +166,7 @@ class ProbeRun:
         calls = min((calls_looked_at(launch) for launch in self.launches if launch.memory), default=1.0)
         comparative = "more" if difference.value > 0 else "fewer"
         return LookResult(
-            value=difference.value,
+            step=difference.value,
             low=difference.interval.low,
             high=difference.interval.high,
             rounds=difference.rounds,

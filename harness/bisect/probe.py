@@ -152,7 +152,7 @@ class Probe:
         return self._requirements[text]
 
     def _record_run(self, results: Results, names: Mapping[str, str]) -> ProbeRun:
-        run = ProbeRun.of_quantity(results, names, self._request.of)
+        run = ProbeRun(results, names, self._request.of)
         self.runs.append(results.run.id)
         self._measured.append(run)
         self.launched += len(run.launches)

@@ -88,7 +88,7 @@ class Search:
         """Return the posterior of the step; None until both ends have been measured."""
         numbers = [number for number in range(self.low, self.high + 1) if number not in self.unknown]
         # a difference has no natural scale: use its size
-        scale = 1.0 if self.is_ratio or not self.ends else max(abs(self.ends.value), 1e-9)
+        scale = 1.0 if self.is_ratio or not self.ends else max(abs(self.ends.step), 1e-9)
         try:
             return posterior(numbers, self.rounds, spread=SPREAD * scale, unit=scale)
         except ValueError:

@@ -15,14 +15,6 @@ def bundle(
     run: Annotated[
         Path, typer.Argument(help="The folder of a run, under results/.", autocompletion=completion.complete_runs)
     ],
-    tracker: Annotated[
-        str,
-        typer.Option(
-            "--for",
-            metavar="[tensorflow|keras]",
-            help="The project whose issue form determines the order of the sections.",
-        ),
-    ] = "tensorflow",
     scenarios: Annotated[
         list[str] | None, options.make_option("scenarios", help="The scenario of the cells to bundle (one or two).")
     ] = None,
@@ -40,6 +32,6 @@ def bundle(
     from harness.upstream import bundle as bundles  # noqa: PLC0415 - `harness --help` needs none of it
 
     selection = split_names(scenarios or [], "-s"), split_names(environments or [], "-e"), parse_axes(axes or [])
-    text, archive = bundles.write(run, tracker, *selection)
+    text, archive = bundles.write(run, *selection)
     typer.echo(text)
     say(f"Attach this file to the issue. It has the script, a notebook and the package versions: {archive}")

@@ -48,7 +48,6 @@ harness merge one/RUN two/RUN --results merged
 """,
     "bundle": """
 harness bundle results/RUN
-harness bundle results/RUN --for keras
 harness bundle results/RUN -e tf2.0 -a mode=eager -a api=keras
 """,
     "doctor": """

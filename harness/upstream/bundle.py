@@ -15,10 +15,8 @@ from typing import Any
 from harness import package_data
 from harness.analysis.environments import pins
 from harness.analysis.results import Results
-from harness.environments.locks import lock_file
 from harness.files import write_atomically
-from harness.model.environment import Device, Environment
-from harness.model.environment import pins as parse_pins
+from harness.model.environment import Device
 from harness.model.errors import UsageError, explain_unwritable
 from harness.model.run import Run
 from harness.model.scenario import DEVICE, PEAK, PERCENTILES, PRINTED, STEP
@@ -27,8 +25,11 @@ from harness.session import read
 from harness.session.versions import find_files_with_hash
 from harness.store import codec
 from harness.upstream.bundle_subject import Axes, Subject, select, subject
-from harness.upstream.issue import TRACKERS, issue, list_commands, requirements, sentence
+from harness.upstream.issue import issue, list_commands, requirements, sentence
 from harness.upstream.standalone import make_standalone
+
+#: A notebook that creates virtual environments, because a notebook rarely runs on the Python version of a release.
+_NOTEBOOK = package_data.FOLDER / "templates" / "repro.ipynb"
 
 #: Common names of users and machines, which don't identify anybody and aren't hidden.
 _GENERIC_NAMES = {"", "root", "user", "ubuntu", "debian", "runner", "admin", "localhost"}
@@ -36,7 +37,6 @@ _GENERIC_NAMES = {"", "root", "user", "ubuntu", "debian", "runner", "admin", "lo
 
 def write(
     folder: Path,
-    tracker: str,
     scenarios: Sequence[str] = (),
     environments: Sequence[str] = (),
     axes: Axes | None = None,
@@ -47,11 +47,9 @@ def write(
     two other cells. If these have no result, the bundle has no issue.md, and the path of the script is returned
     instead.
 
-    Raises UsageError for an unknown tracker, for a folder that doesn't contain a run, and for an invalid selection.
-    Raises NothingSelectedError if the run has no result, and CannotRunHereError if the files can't be written.
+    Raises UsageError for a folder that doesn't contain a run, and for an invalid selection. Raises NothingSelectedError
+    if the run has no result, and CannotRunHereError if the files can't be written.
     """
-    if tracker not in TRACKERS:
-        raise UsageError(f"Invalid --for {tracker!r}.", f"Use {' or '.join(TRACKERS)}.")
     results = read(folder)
     if results.run.plan.profile_calls:
         raise UsageError(
@@ -64,7 +62,7 @@ def write(
             "A bundle is about one device, but these cells were measured on the CPU and on a GPU.",
             f"Select one with -a {DEVICE}={Device.CPU} or -a {DEVICE}={Device.GPU}.",
         )
-    texts = files(results, tracker, folder, topic)
+    texts = files(results, folder, topic)
     zip_data = BytesIO()
     with zipfile.ZipFile(zip_data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in texts.items():
@@ -78,15 +76,14 @@ def write(
     return [folder / "bundle" / next(iter(texts)), folder / "bundle.zip"]
 
 
-def files(results: Results, tracker: str, folder: Path, topic: Subject) -> dict[str, str]:
+def files(results: Results, folder: Path, topic: Subject) -> dict[str, str]:
     """Return the files of a bundle by name, without the names of this machine and its user."""
     run = results.run
     hide = _make_hider(folder)
     code = _make_code(run, topic)
     code = hide(code, _find_names(code))
-    device = topic.worse.cell.device
     requirement_files = {
-        f"requirements-{environment.name}.txt": _list_packages(run, environment, device)
+        f"requirements-{environment.name}.txt": requirements(pins(run, environment.name, topic.worse.cell.device))
         for environment in topic.environments
     }
     contents = {
@@ -95,19 +92,7 @@ def files(results: Results, tracker: str, folder: Path, topic: Subject) -> dict[
         **requirement_files,
         "run.json": json.dumps(_remove_paths(json.loads(codec.dump(run)), hide), indent=2) + "\n",
     }
-    return {"issue.md": issue(results, topic, code, tracker, hide), **contents} if topic.has_results else contents
-
-
-def _list_packages(run: Run, environment: Environment, device: Device) -> str:
-    """Return the requirements file of an environment, with hashes if the lock file hasn't changed since the run."""
-    path = lock_file(Project.find(), environment, device)
-    try:
-        lock_text = path.read_text(encoding="utf-8")
-    except OSError:
-        lock_text = ""
-    content = "".join(line for line in lock_text.splitlines(keepends=True) if not line.lstrip().startswith("#"))
-    recorded_pins = pins(run, environment.name, device)
-    return content if content and parse_pins(content) == recorded_pins else requirements(recorded_pins)
+    return {"issue.md": issue(results, topic, code, hide), **contents} if topic.has_results else contents
 
 
 def _make_hider(folder: Path) -> Callable[..., str]:
@@ -172,7 +157,7 @@ def _make_code(run: Run, topic: Subject) -> str:
     quantity = STEP if is_step_time else topic.of
     kit = project.root / "scenarios" / "kit"
     kit = kit if kit.is_dir() else package_data.FOLDER / "scenarios" / "kit"
-    header = f"{scenario.title.rstrip('.')}.\n\nMeasured: {sentence(topic)}\n\n{list_commands(run, topic)}"
+    header = f"{scenario.title.rstrip('.')}.\n\nMeasured: {sentence(topic)}\n\n{list_commands(topic)}"
     return make_standalone(scenario, text, kit, sides, of=quantity, about=header)
 
 
@@ -198,53 +183,18 @@ def _find_code(run: Run, name: str, project: Project) -> str:
 
 def _make_notebook(topic: Subject, code: str, requirement_files: Mapping[str, str]) -> str:
     """Return a notebook that creates the environments and runs repro.py. It is plain Python, and runs on Colab too."""
-    texts = {"repro.py": code, **requirement_files}
-    environments = {environment.name: environment.python for environment in topic.environments}
     bin_python = [f"{side.environment.name}/bin/python" for side in topic.sides]
-    cells = [
-        ("markdown", f"**{topic.worse.scenario.title}**\n\n{sentence(topic)}\n\nRun all cells."),
-        (
-            "code",
-            f"# the script, and the packages of each environment\nFILES = {json.dumps(texts, indent=1)}\n"
-            "for name, text in FILES.items():\n    with open(name, 'w', encoding='utf-8') as file:\n"
-            "        file.write(text)",
+    parts = {
+        "@about@": f"**{topic.worse.scenario.title}**\n\n{sentence(topic)}",
+        '"@environments@"': repr({environment.name: environment.python for environment in topic.environments}),
+        '"@command@"': ", ".join(
+            map(repr, [bin_python[0], "repro.py", *(bin_python if len(topic.environments) > 1 else [])])
         ),
-        ("code", _MAKE_ENVIRONMENTS.replace("@environments@", repr(environments))),
-        (
-            "code",
-            f"run({', '.join(map(repr, [bin_python[0], 'repro.py', *(bin_python if len(environments) > 1 else [])]))})",
-        ),
-    ]
-    documents = []
-    for number, (kind, text) in enumerate(cells):
-        cell: dict[str, Any] = {"cell_type": kind, "id": f"cell{number}", "metadata": {}, "source": text}
-        documents.append({**cell, "execution_count": None, "outputs": []} if kind == "code" else cell)
-    metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    return json.dumps({"cells": documents, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
-
-
-#: The notebook cell that creates virtual environments, because the notebook rarely has the release's Python version.
-_MAKE_ENVIRONMENTS = """\
-import importlib.util
-import subprocess
-import sys
-
-
-def run(*command):
-    print("$", *command, flush=True)
-    process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
-    print(process.stdout)
-    process.check_returncode()
-
-
-if importlib.util.find_spec("uv") is None:
-    run(sys.executable, "-m", "pip", "install", "--quiet", "uv")
-for name, python in @environments@.items():
-    packages = "requirements-" + name + ".txt"
-    with open(packages) as file:
-        tools = [line for line in file.read().split() if line.startswith(("setuptools==", "wheel=="))]
-    uv = [sys.executable, "-m", "uv"]
-    run(*uv, "venv", "--quiet", "--allow-existing", "--python", python, name)
-    if tools:
-        run(*uv, "pip", "install", "--quiet", "--python", name, *tools)
-    run(*uv, "pip", "install", "--quiet", "--python", name, "--no-deps", "--no-build-isolation", "-r", packages)"""
+        '"@files@"': json.dumps({"repro.py": code, **requirement_files}, indent=1),
+    }
+    notebook = json.loads(_NOTEBOOK.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        cell["source"] = "".join(cell["source"])
+        for placeholder, part in parts.items():
+            cell["source"] = cell["source"].replace(placeholder, part)
+    return json.dumps(notebook, indent=1) + "\n"

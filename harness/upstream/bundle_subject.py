@@ -8,9 +8,8 @@ from harness.analysis.claim_rules import ClaimOutcome
 from harness.analysis.claims import ClaimPlace, ClaimResult
 from harness.analysis.distribution import Quantity
 from harness.analysis.environments import pins
-from harness.analysis.quantities import growth_difference, growth_estimate, growths, kind, launches_of
+from harness.analysis.quantities import growth_difference, kind, linear
 from harness.analysis.results import Results
-from harness.analysis.rounds import series
 from harness.analysis.statistics import Difference, Estimate, combine, exp_limited, log_ratios
 from harness.model.defaults import LEVEL
 from harness.model.environment import Environment
@@ -215,10 +214,7 @@ def select(results: Results, scenarios: Sequence[str], environments: Sequence[st
             + "\n    ".join(map(str, cells[:2])),
         )
     sides = [side for cell in cells if (side := _make_side(results, STEP, cell))]
-    logs = log_ratios(sides[0].values, sides[-1].values) if len(sides) == 2 else []
-    selected_subject = Subject(
-        STEP, sides[0], sides[1] if len(sides) == 2 else None, combine([*map(exp_limited, logs)]) if logs else None
-    )
+    selected_subject = _compare_sides(STEP, *sides)
     return selected_subject.turned if selected_subject.is_turned else selected_subject
 
 
@@ -258,9 +254,12 @@ def _make_subject(results: Results, quantity: str, first_cell: Cell, second_cell
     sides = [side for cell in cells if (side := _make_side(results, quantity, cell)) and side.mean]
     if len(sides) < len(cells):
         return None
-    if len(sides) == 1:
-        return Subject(quantity, sides[0], None, None)
-    worse, better = sides
+    return _compare_sides(quantity, *sides)
+
+
+def _compare_sides(quantity: str, worse: IssueSide, better: IssueSide | None = None) -> Subject:
+    if better is None:
+        return Subject(quantity, worse, None, None)
     if quantity == GROWTH:
         return Subject(quantity, worse, better, growth_difference(worse.values, better.values))
     logs = log_ratios(worse.values, better.values)
@@ -268,15 +267,11 @@ def _make_subject(results: Results, quantity: str, first_cell: Cell, second_cell
 
 
 def _make_side(results: Results, quantity: str, cell: Cell) -> IssueSide | None:
-    launches = results.found.numbers.get(cell, ())
     scenario = next((entry for entry in results.run.scenarios if entry.name == cell.scenario), None)
     environment = next((entry for entry in results.run.environments if entry.name == cell.environment), None)
     if scenario is None or environment is None:
         return None
-    if quantity == GROWTH:
-        values: Mapping[int, float] = growths(launches)
-        mean: Estimate | None = growth_estimate(launches)
-    else:
-        values = series(launches_of(quantity, launches, results.run.plan.clock)).get(cell, {})
-        mean = combine(list(values.values())) if values else None
+    values = results.values_of(quantity, cell)
+    estimate = linear if quantity == GROWTH else combine
+    mean = estimate(list(values.values())) if values else None
     return IssueSide(cell, scenario, environment, values, mean)

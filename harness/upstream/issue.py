@@ -8,8 +8,7 @@ from harness.analysis.environments import pins
 from harness.analysis.results import Results
 from harness.backends import registry
 from harness.model.defaults import LEVEL
-from harness.model.environment import TENSORFLOW, Device, Environment, installed, name_on
-from harness.model.errors import CannotRunHereError
+from harness.model.environment import TENSORFLOW, Device, Environment, installed
 from harness.model.run import Run
 from harness.model.scenario import DEVICE, STEP
 from harness.model.texts import format_exact
@@ -22,51 +21,29 @@ MOST = 60_000
 
 _NONE = "none"
 
-#: The fields of each tracker's issue form, in order, as pairs of title and key.
-_FORM_FIELDS: Mapping[str, Sequence[tuple[str, str]]] = {
-    # .github/ISSUE_TEMPLATE/tensorflow_issue_template.yml
-    "tensorflow": (
-        ("Issue type", "type"),
-        ("Have you reproduced the bug with TensorFlow Nightly?", "nightly"),
-        ("Source", "source"),
-        ("TensorFlow version", "version"),
-        ("Custom code", "custom"),
-        ("OS platform and distribution", "os"),
-        ("Mobile device", "not applicable"),
-        ("Python version", "python"),
-        ("Bazel version", "not applicable"),
-        ("GCC/compiler version", "not applicable"),
-        ("CUDA/cuDNN version", "cuda"),
-        ("GPU model and memory", "gpu"),
-        ("Current behavior?", "current"),
-        ("Expected behavior", "expected"),
-        ("Standalone code to reproduce the issue", "code"),
-        ("Relevant log output", "log"),
-    ),
-    # .github/ISSUE_TEMPLATE/20-performance-issue.md, from before the folder was removed
-    "keras": (
-        ("Have I written custom code", "custom"),
-        ("OS platform and distribution", "os"),
-        ("TensorFlow installed from", "source"),
-        ("TensorFlow and Keras version", "versions"),
-        ("Reproduced with the nightly?", "nightly"),
-        ("Python version", "python"),
-        ("Bazel version", "not applicable"),
-        ("CUDA/cuDNN version", "cuda"),
-        ("GPU model and memory", "gpu"),
-        ("Exact command to reproduce", "command"),
-        ("Describe the current behavior", "current"),
-        ("Describe the expected behavior", "expected"),
-        ("Standalone code to reproduce the issue", "code"),
-        ("Source code / logs", "log"),
-    ),
-}
-
-#: The issue trackers whose forms are known.
-TRACKERS = tuple(_FORM_FIELDS)
+#: The fields of TensorFlow's issue form (.github/ISSUE_TEMPLATE/tensorflow_issue_template.yml), as pairs of title and
+#: key. Keras has no form.
+_FORM_FIELDS = (
+    ("Issue type", "type"),
+    ("Have you reproduced the bug with TensorFlow Nightly?", "nightly"),
+    ("Source", "source"),
+    ("TensorFlow version", "version"),
+    ("Custom code", "custom"),
+    ("OS platform and distribution", "os"),
+    ("Mobile device", "not applicable"),
+    ("Python version", "python"),
+    ("Bazel version", "not applicable"),
+    ("GCC/compiler version", "not applicable"),
+    ("CUDA/cuDNN version", "cuda"),
+    ("GPU model and memory", "gpu"),
+    ("Current behavior?", "current"),
+    ("Expected behavior", "expected"),
+    ("Standalone code to reproduce the issue", "code"),
+    ("Relevant log output", "log"),
+)
 
 
-def issue(results: Results, subject: Subject, code: str, tracker: str, hide: Callable[[str], str]) -> str:
+def issue(results: Results, subject: Subject, code: str, hide: Callable[[str], str]) -> str:
     """Return the text of the issue, with the fields of the form in order.
 
     If the text is too long, the log, or the log and the code, are only in the attachment. `hide` removes the
@@ -80,7 +57,7 @@ def issue(results: Results, subject: Subject, code: str, tracker: str, hide: Cal
     for omitted_keys in ((), ("log",), ("log", "code")):
         values = {**fields, **long_fields, **dict.fromkeys(omitted_keys, "It is in the attachment, bundle.zip.")}
         values["code"] += f"\n\n{fields['run']}"
-        text = "\n\n".join(f"### {title}\n\n{values[key]}" for title, key in _FORM_FIELDS[tracker]) + "\n"
+        text = "\n\n".join(f"### {title}\n\n{values[key]}" for title, key in _FORM_FIELDS) + "\n"
         if len(text) < MOST:
             break
     return text
@@ -91,22 +68,17 @@ def sentence(subject: Subject) -> str:
     return f"{subject.clause} ({', '.join(subject.shared)})." if subject.shared else f"{subject.clause}."
 
 
-def list_commands(run: Run, subject: Subject) -> str:
+def list_commands(subject: Subject) -> str:
     """Return the commands that run repro.py, in virtual environments and in containers."""
-    bases = _find_bases(run)
-    device = subject.worse.cell.device
-    has_digests = all(name_on(environment.name, device, bases) in bases for environment in subject.environments)
     return "\n".join(
         [
             "Run it in virtual environments:",
             "",
             _indent(_list_venv_commands(subject)),
             "",
-            "In containers:"
-            if has_digests
-            else "In containers, by tag, because the base of the measured image has no public digest:",
+            "In containers:",
             "",
-            _indent(_list_docker_commands(run, subject, bases)),
+            _indent(_list_docker_commands(subject)),
         ]
     )
 
@@ -138,47 +110,29 @@ def requirements(packages: Mapping[str, str]) -> str:
     return "".join(f"{name}=={version}\n" for name, version in sorted(packages.items()))
 
 
-def _list_docker_commands(run: Run, subject: Subject, bases: Mapping[str, str]) -> list[str]:
+def _list_docker_commands(subject: Subject) -> list[str]:
     """Return the commands that run the sides in containers, one for each environment."""
     if len(subject.environments) == 1:
-        return [_format_docker_command(run, subject.worse, "python repro.py", bases)]
+        return [_format_docker_command(subject.worse, "python repro.py")]
     return [
-        _format_docker_command(run, side, f"python repro.py --only {number}", bases)
-        for number, side in enumerate(subject.sides)
+        _format_docker_command(side, f"python repro.py --only {number}") for number, side in enumerate(subject.sides)
     ]
 
 
-def _format_docker_command(run: Run, side: IssueSide, command: str, bases: Mapping[str, str]) -> str:
+def _format_docker_command(side: IssueSide, command: str) -> str:
     file = f"requirements-{side.environment.name}.txt"
     install = (
         f'pip install -q $(grep -oE "^(setuptools|wheel)==[^ ]+" {file}) && '
         f"pip install -q --no-deps --no-build-isolation -r {file} && {command}"
     )
-    device = side.cell.device
-    gpus = ["--gpus", "all"] if device is Device.GPU else []
-    tag = side.environment.gpu_image or f"python:{side.environment.python}-slim-bookworm"
-    image = bases.get(name_on(side.environment.name, device, bases)) or tag
+    gpus = ["--gpus", "all"] if side.cell.device is Device.GPU else []
+    image = side.environment.gpu_image or f"python:{side.environment.python}-slim-bookworm"
     return " ".join(["docker run --rm", *gpus, '-v "$PWD":/bundle -w /bundle', image, "sh -c", shlex.quote(install)])
 
 
 def _is_in_containers(run: Run) -> bool:
     entry = registry.find_registered(run)
     return entry is not None and entry.in_containers
-
-
-def _find_bases(run: Run) -> dict[str, str]:
-    """Return the digest of each environment's public base image, if Docker Engine on this machine knows it."""
-    if not _is_in_containers(run) or not run.images:
-        return {}
-    from harness.backends.docker.engine import connect  # noqa: PLC0415 - only runs in containers need an engine
-    from harness.backends.docker.images import find_public_base  # noqa: PLC0415
-
-    try:
-        engine = connect()
-        bases = {name: find_public_base(engine, image) for name, image in run.images.items()}
-    except CannotRunHereError:
-        return {}
-    return {name: base for name, base in bases.items() if base}
 
 
 def _make_fields(results: Results, subject: Subject) -> dict[str, str]:
@@ -197,8 +151,7 @@ def _make_fields(results: Results, subject: Subject) -> dict[str, str]:
         "type": "Performance",
         "nightly": _describe_nightly(results, subject),
         "source": "binary",
-        "version": _format_versions(run, environments, ["tensorflow"]),
-        "versions": _format_versions(run, environments, ["tensorflow", "keras"]),
+        "version": _format_versions(run, environments),
         "custom": "Yes: the code below.",
         "os": ", ".join(filter(None, [system, kernel, cpu, f"{format.bytes_(memory)} of memory" if memory else ""])),
         "python": ", ".join(dict.fromkeys(environment.python for environment in environments)),
@@ -207,21 +160,19 @@ def _make_fields(results: Results, subject: Subject) -> dict[str, str]:
         "not applicable": _NONE,
         "current": _describe_current(results, subject),
         "expected": _describe_expected(subject),
-        "command": make_fenced_block("\n".join(_list_venv_commands(subject)), "shell"),
         "run": _describe_packages(run, subject),
     }
 
 
-def _format_versions(run: Run, environments: Sequence[Environment], packages: Sequence[str]) -> str:
+def _format_versions(run: Run, environments: Sequence[Environment]) -> str:
+    """Return the versions of TensorFlow and Keras: `tensorflow 2.16.1 and keras 3.0.5 (tf2.16)`."""
     texts = []
     for environment in environments:
         pinned = pins(run, environment.name)
         release = next((name for name in TENSORFLOW if name in pinned), "tensorflow")
-        versions = [
-            f"{release if package == 'tensorflow' else package} {version}"
-            for package in packages
-            if (version := installed(package, pinned) or (environment.tensorflow if package == "tensorflow" else ""))
-        ]
+        versions = [f"{release} {installed('tensorflow', pinned) or environment.tensorflow}"]
+        if keras := installed("keras", pinned):
+            versions.append(f"keras {keras}")
         texts.append(" and ".join(versions) + (f" ({environment.name})" if len(environments) > 1 else ""))
     return "; ".join(texts)
 
@@ -309,7 +260,7 @@ def _describe_packages(run: Run, subject: Subject) -> str:
     """Return the packages that repro.py needs in each environment, and the settings that it doesn't apply."""
     parts = [
         "The code above is `repro.py`. Its first lines show the commands that run it. The packages of each environment "
-        "are below, as `requirements-NAME.txt`, and with hashes in bundle.zip.",
+        "are below, as `requirements-NAME.txt`.",
     ]
     cell = subject.worse.cell
     settings = [f"{axis}={cell.axes[axis]}" for axis in subject.worse.scenario.settings if axis != DEVICE]

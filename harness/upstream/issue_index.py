@@ -4,16 +4,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from harness.environments.catalog import load_environments
-from harness.files import parse_json, read_text
 from harness.model.defaults import CLAIM_MEASURE, CLAIM_WARMUP
 from harness.model.environment import Device
 from harness.model.errors import UsageError
 from harness.model.issues import Issue
-from harness.model.numbers import LENGTH
 from harness.model.scenario import Claim, Scenario
 from harness.model.texts import joined
 from harness.plan import claims
@@ -29,14 +26,10 @@ USUAL_ROUNDS = 3
 
 @dataclass(frozen=True)
 class KnownIssue:
-    """An issue, with all of its claims and their scenarios.
-
-    `took` is the duration of the issue's launches in seconds, from docs/upstream.json, or 0 if the file has no result.
-    """
+    """An issue, with all of its claims and their scenarios."""
 
     issue: Issue
     claims: Sequence[tuple[Scenario, Claim]]
-    took: float = 0.0
 
     @property
     def families(self) -> list[str]:
@@ -51,8 +44,6 @@ class KnownIssue:
 
     def seconds(self, newest: str) -> float:
         """Return the estimated time, in seconds, to measure the issue in the claimed and in the newest release."""
-        if self.took:
-            return self.took
         cells = {cell for claim in self.claims for cell in claims.list_cells(claim, [newest], Device.CPU)}
         return len(cells) * (USUAL_ROUNDS * (START + CLAIM_WARMUP + CLAIM_MEASURE) + START / 2.0)
 
@@ -127,18 +118,4 @@ def load_library() -> Library:
         for claim in scenario.claims:
             by_issue.setdefault(claim.issue, []).append((scenario, claim))
     newest = claims.find_newest(load_environments(project))
-    durations = _load_durations(project.root / "docs" / "upstream.json")
-    return Library(
-        {issue: KnownIssue(issue, by_issue[issue], durations.get(issue.short, 0.0)) for issue in sorted(by_issue)},
-        newest,
-    )
-
-
-def _load_durations(path: Path) -> dict[str, float]:
-    """Return the seconds of each issue's longest claim from docs/upstream.json; empty if this file is missing."""
-    try:
-        rows = parse_json(read_text(path))
-        durations = sorted((float(row["seconds"]), str(row["issue"])) for row in rows)
-        return {issue: seconds for seconds, issue in durations if seconds in LENGTH}
-    except (OSError, ValueError, LookupError, TypeError, OverflowError):
-        return {}
+    return Library({issue: KnownIssue(issue, by_issue[issue]) for issue in sorted(by_issue)}, newest)

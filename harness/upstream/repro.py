@@ -67,11 +67,8 @@ def write_bundle(folder: Path, results: Results) -> Path | None:
     """Write the bundle of a run for one issue. Returns the path of the issue's text; None without a result."""
     if len(results.run.plan.claims) != 1:
         return None
-    issue = find_requested_claims(results)[0].claim.issue if find_requested_claims(results) else None
     try:
-        return bundle.write(folder, "keras" if issue and issue.repository.startswith("keras-team/") else "tensorflow")[
-            0
-        ]
+        return bundle.write(folder)[0]
     except (UsageError, NothingSelectedError):
         return None
 

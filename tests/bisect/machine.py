@@ -25,10 +25,11 @@ class MachineRun:
 
     def compare(self, text, fixed):
         value = self._values[text] / self._values[fixed]
+        step = math.log(value)
         return LookResult(
-            value=value,
-            low=value * math.exp(-self._off),
-            high=value * math.exp(self._off),
+            step=step,
+            low=step - self._off,
+            high=step + self._off,
             rounds=self._rounds,
             floor=math.log(1.03),
             what=f"{text} takes ×{value:g}",

@@ -64,12 +64,12 @@ def make_run(members=tuple(TIMES), *, about: Scenario | None = None, environment
     return run(members, environments=list(environments), **{**fields, **changes})
 
 
-def make_files(results: Results, tracker: str = "tensorflow") -> dict[str, str]:
-    return files(results, tracker, Path("results/run"), subject(results))
+def make_files(results: Results) -> dict[str, str]:
+    return files(results, Path("results/run"), subject(results))
 
 
-def read_issue(results: Results, tracker: str = "tensorflow") -> dict[str, str]:
-    parts = make_files(results, tracker)["issue.md"].split("### ")[1:]
+def read_issue(results: Results) -> dict[str, str]:
+    parts = make_files(results)["issue.md"].split("### ")[1:]
     return {title: text.strip() for title, _, text in (part.partition("\n") for part in parts)}
 
 
@@ -82,15 +82,13 @@ def measured(tmp_path: Path) -> Path:
     return folder.path
 
 
-def test_issues_are_in_the_order_of_the_trackers_form(golden):
-    old = replace(OLD, python="3.7")
-    for tracker in ("tensorflow", "keras"):
-        results = Results(make_run(environments=(old,)), rounds(TIMES))
-        text = make_files(results, tracker)["issue.md"]
-        code = re.search("(?s)```python\n(.*?)```", text)
-        assert code
-        assert text.replace(code[1], "…\n") == golden
-        assert "doesn't establish" not in text
+def test_issues_are_in_the_order_of_the_form(golden):
+    results = Results(make_run(environments=(replace(OLD, python="3.7"),)), rounds(TIMES))
+    text = make_files(results)["issue.md"]
+    code = re.search("(?s)```python\n(.*?)```", text)
+    assert code
+    assert text.replace(code[1], "…\n") == golden
+    assert "doesn't establish" not in text
     # what is not shown is not said as if it were
     unclear = Results(make_run(), rounds({EAGER: 0.0101, GRAPH: 0.01}, spread=0.1))
     assert "doesn't establish" in read_issue(unclear)["Current behavior?"]
@@ -107,33 +105,6 @@ def test_two_releases_have_an_environment_each():
         "tf2.1 takes 1.9",
     ):
         assert words in texts["issue.md"]
-
-
-def test_what_the_lock_still_holds_is_told_with_its_hashes(tmp_path, monkeypatch):
-    hashed = f"numpy==1.17.4 \\\n    --hash=sha256:{'0' * 64}\ntensorflow==2.0.0 \\\n    --hash=sha256:{'1' * 64}\n"
-    lock = tmp_path / "tf2.0-cpu.txt"
-    monkeypatch.setattr(bundle, "lock_file", lambda *_: lock)
-    lock.write_text(f"# TensorFlow 2.0.0\n{hashed}")
-    assert make_files(Results(make_run(), rounds(TIMES)))["requirements-tf2.0.txt"] == hashed
-    assert "0" * 64 in make_files(Results(make_run(), rounds(TIMES)))["repro.ipynb"]
-    # another lock than that of the run has no hashes for it
-    lock.write_text(hashed.replace("1.17.4", "1.17.5"))
-    texts = make_files(Results(make_run(), rounds(TIMES)))
-    assert texts["requirements-tf2.0.txt"] == "numpy==1.17.4\ntensorflow==2.0.0\n"
-    assert "numpy==1.17.4" in texts["issue.md"]
-    assert "--hash" not in texts["issue.md"]
-
-
-def test_a_container_starts_from_the_digest_that_the_engine_knows(monkeypatch):
-    digest = "python@sha256:" + "a" * 64
-    results = Results(make_run(images={"tf2.0": "sha256:1"}), rounds(TIMES))
-    monkeypatch.setattr("harness.backends.docker.engine.connect", lambda: None)
-    cases = [(digest, digest, "In containers:"), ("", f"python:{PYTHON}-slim-bookworm", "by tag")]
-    for base, image, words in cases:
-        monkeypatch.setattr("harness.backends.docker.images.find_public_base", lambda _, __, base=base: base)
-        text = read_issue(results)["Standalone code to reproduce the issue"]
-        assert f" {image} sh -c " in text
-        assert words in text
 
 
 def test_a_nightly_that_shows_it_too_or_not_is_named():
@@ -245,7 +216,7 @@ def test_nothing_tells_the_machine_or_its_user(tmp_path, measured, monkeypatch):
         scripts={"step": TEXT.replace("A step of nothing.", f"Of jane-doe's, on workstation-7, in {home}/step.py.")},
     )
     stored.write_run(asked_here)
-    write(measured, "tensorflow")
+    write(measured)
     texts = {path.name: path.read_text() for path in (measured / "bundle").iterdir()}
     with zipfile.ZipFile(measured / "bundle.zip") as archive:
         assert {name.removeprefix("bundle/"): archive.read(name).decode() for name in archive.namelist()} == texts
@@ -259,7 +230,7 @@ def test_nothing_tells_the_machine_or_its_user(tmp_path, measured, monkeypatch):
 def test_the_notebooks_cells_run_as_they_are(tmp_path, measured, package_index):
     package_index.add("tensorflow-2.0.0-py3-none-any")
     package_index.add("numpy-1.17.4-py3-none-any")
-    write(measured, "tensorflow")
+    write(measured)
     notebook = json.loads((measured / "bundle" / "repro.ipynb").read_text())
     assert notebook["nbformat"] == 4
     code = "\n".join(cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code")
@@ -284,7 +255,7 @@ def test_a_cell_without_a_result_has_a_script_and_no_text_for_an_issue():
     results = Results(make_run(), [broken(EAGER, Status.FAILED), *rounds({GRAPH: 0.01})])
     about = select(results, [], [], {"mode": ["eager"]})
     assert [side.cell for side in about.sides] == [EAGER]
-    texts = files(results, "tensorflow", Path("results/run"), about)
+    texts = files(results, Path("results/run"), about)
     assert next(iter(texts)) == "repro.py"
     assert "issue.md" not in texts
     for words in ("no result for", "tf2.0/bin/python repro.py", "docker run --rm"):
@@ -304,9 +275,8 @@ def test_what_has_no_bundle_is_refused(measured, snapshot):
         f"{names} {axes}": read_refusal(lambda names=names, axes=axes: select(four, [], names, axes))  # type: ignore[misc]
         for names, axes in selections
     }
-    refusals["another tracker"] = read_refusal(lambda: write(measured, "jax"))
     refusals["no result"] = read_refusal(lambda: make_files(Results(make_run(), [])))
     refusals["no script"] = read_refusal(lambda: make_files(Results(make_run(scripts={}), rounds(TIMES))))
     RunFolder.open(measured).write_run(make_run(asked={"profile_calls": 50}))
-    refusals["profiles"] = read_refusal(lambda: write(measured, "tensorflow"), measured)
+    refusals["profiles"] = read_refusal(lambda: write(measured), measured)
     assert refusals == snapshot

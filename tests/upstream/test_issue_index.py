@@ -9,7 +9,6 @@ import pytest
 from harness.analysis.results import Results
 from harness.model.defaults import CLAIM_MEASURE, CLAIM_WARMUP, ISSUE_BUDGET, MOST_ISSUES_BUDGET
 from harness.model.errors import CannotRunHereError
-from harness.model.issues import parse
 from harness.model.launch import Launch
 from harness.model.run import Shard
 from harness.model.scenario import Cell
@@ -69,17 +68,6 @@ def test_an_issue_as_json():
     assert (entry["families"], entry["environments"]) == (["calls"], ["old"])
     assert entry["claims"][0]["ratio"] == [5.0, 30.0]
     assert entry["seconds"] > 0.0
-
-
-def test_what_a_stored_run_took_is_known(claiming):
-    assert load_library().issues[parse("T#1001")].took == 0.0
-    (claiming.root / "docs").mkdir()
-    path = claiming.root / "docs" / "upstream.json"
-    path.write_text('[{"issue": "T#1001", "seconds": 90}, {"issue": "T#1001", "seconds": 45}]')
-    library = load_library()
-    assert (library.issues[parse("T#1001")].seconds(library.newest), library.issues[parse("K#7")].took) == (90, 0.0)
-    path.write_text("[{}]")
-    assert load_library().issues[parse("T#1001")].took == 0.0
 
 
 @pytest.mark.usefixtures("claiming")

@@ -352,25 +352,6 @@ def _make_image(entry: Mapping[str, Any], labelled: Mapping[str, Any]) -> Image:
     return Image(entry["Id"], labelled.get("Labels") or {}, entry.get("Size", 0))
 
 
-def find_public_base(engine: Engine, image: str) -> str:
-    """Return the digest of an image's base (`python@sha256:…`), if the engine pulled the base from a public registry.
-
-    The result is empty for a missing image, and for a base that was built or loaded on this machine, because nobody
-    else can pull such a base. Raises CannotRunHereError if the engine doesn't answer.
-    """
-    from docker.errors import ImageNotFound
-
-    with raise_as_sentences(f"inspect {image}"):
-        try:
-            labels = engine.api.inspect_image(image)["Config"].get("Labels") or {}  # type: ignore[no-untyped-call]
-            base = labels.get(recipe.BASE) or labels.get(recipe.FROM, "").partition(" ")[0]
-            digests = engine.api.inspect_image(base).get("RepoDigests") or [] if base else []  # type: ignore[no-untyped-call]
-        except ImageNotFound:
-            return ""
-    base_name = labels.get(recipe.FROM, "").partition(" ")[0].rpartition(":")[0]
-    return next((str(digest) for digest in digests if base_name and str(digest).startswith(f"{base_name}@sha256:")), "")
-
-
 def check_registry() -> None:
     """Raise UsageError if there is no registry to push to."""
     if not recipe.get_registry():

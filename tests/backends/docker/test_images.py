@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.backends.docker import images
-from harness.backends.docker.images import Images, find_public_base
+from harness.backends.docker.images import Images
 from harness.backends.docker.recipe import BASE, CUDA, FROM, LOCK, PYTHON, RECIPE
 from harness.model.backend import ImageState, KeptImage, Preparation, PreparationStep, Stage, WheelRecipe
 from harness.model.environment import Device
@@ -295,20 +295,6 @@ def test_a_pull_that_is_stopped_takes_no_more(world):
     world.engine.remote["harness/x:cpu"] = {}
     world.images._transfer("pull", "harness/x:cpu", lambda: True)
     assert "harness/x:cpu" not in world.engine.had
-
-
-def test_a_base_is_told_by_the_digest_that_others_can_pull_it_by():
-    had = {"sha256:1": {FROM: BASE_IMAGE, BASE: "sha256:2"}, "sha256:2": {}, "sha256:3": {}}
-    ours, others = "python@sha256:ab", "registry.example/python@sha256:cd"
-    for digests, base in (([ours], ours), ([others, ours], ours), ([others], ""), ([], ""), (None, "")):
-
-        class Engine(FakeEngine):
-            def inspect_image(self, name, digests=digests):
-                return super().inspect_image(name) | {"RepoDigests": digests}
-
-        # neither of what is not one of ours, nor of what is not there
-        bases = [find_public_base(Engine(had), f"sha256:{number}") for number in (1, 3, 4)]
-        assert bases == [base, "", ""], digests
 
 
 def over(base, name="one-mine-1"):

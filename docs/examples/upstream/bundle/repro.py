@@ -12,7 +12,7 @@ Run it in virtual environments:
     uv pip install --python tf2.15 --no-deps --no-build-isolation -r requirements-tf2.15.txt
     tf2.16/bin/python repro.py tf2.16/bin/python tf2.15/bin/python
 
-In containers, by tag, because the base of the measured image has no public digest:
+In containers:
 
     docker run --rm -v "$PWD":/bundle -w /bundle python:3.11-slim-bookworm sh -c 'pip install -q $(grep -oE "^(setuptools|wheel)==[^ ]+" requirements-tf2.16.txt) && pip install -q --no-deps --no-build-isolation -r requirements-tf2.16.txt && python repro.py --only 0'
     docker run --rm -v "$PWD":/bundle -w /bundle python:3.11-slim-bookworm sh -c 'pip install -q $(grep -oE "^(setuptools|wheel)==[^ ]+" requirements-tf2.15.txt) && pip install -q --no-deps --no-build-isolation -r requirements-tf2.15.txt && python repro.py --only 1'
