@@ -131,8 +131,7 @@ def confirm(suspicion: Suspicion, options: ConfirmRequest, scripts: Sequence[Pat
             (entry for _, entry in decisions if entry and entry.confirmed), key=lambda entry: entry.ratio, default=None
         )
         is_stopped = False
-        has_search = options.search and not question.is_file
-        if worst_decision and worst_decision.ratio > 1.0 and worst_decision.versions and has_search:
+        if worst_decision and worst_decision.ratio > 1.0 and worst_decision.versions and options.search:
             fields: dict[str, Any] = {}
             try:
                 fields |= _locate_change(worst_decision, question, options, printer, wait=wait)

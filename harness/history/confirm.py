@@ -1,46 +1,40 @@
 """Confirms a change: measures both sides of it again, interleaved in one run on this machine.
 
-- If packages changed, the cell runs in two environments, with the old and with the new packages.
-- If the scenario's file changed, both files run in the cell's environment and in the baseline environment, because the
-  suspected change is a change of the ratio between these environments.
-- If both changed, the old file with the old packages is compared with the new file with the new packages.
+The cell runs in two environments, with the old and with the new packages. If the scenario's file changed, a change of
+its time isn't a change of the software, so it isn't confirmed.
 """
 
 import math
 import re
+import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from harness.analysis.observations import find_commit
 from harness.analysis.profiles import find_moves, list_frames, tree
+from harness.analysis.quantities import linear
 from harness.analysis.results import Results
-from harness.analysis.statistics import half_widths, means
+from harness.analysis.statistics import log_ratios
 from harness.environments import adhoc
 from harness.environments.catalog import load_environments
 from harness.environments.locks import load_lock
 from harness.environments.requested import get_environment_name, is_line, parse_requested
-from harness.files import hash_files, write_atomically
+from harness.files import write_atomically
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding
-from harness.model.defaults import ALPHA
 from harness.model.environment import Device, name_on
-from harness.model.errors import HarnessError, UsageError
+from harness.model.errors import UsageError
 from harness.model.history import Decision, Key, SeriesSoftware, Summary
 from harness.model.launch import Clock, Interleave, Protocol, Status
 from harness.model.profile import Part
-from harness.model.scenario import BEFORE_AND_AFTER, SIDE
+from harness.model.scenario import STEP
 from harness.model.texts import remove_password
 from harness.project import Project
 from harness.report.flamegraphs import draw_changes
 from harness.report.profiles import MIN_WIDTH
-from harness.scenarios import versions
-from harness.scenarios.catalog import find_scenario_files
-from harness.session import trust
 from harness.session.request import Request
-from harness.session.versions import find_files_with_hash
 from harness.store.folder import RunFolder
 
 #: The number of functions in a decision, whose time changed most, and the number of functions from which they are
@@ -55,32 +49,22 @@ FLAME_GRAPH = "flame-change.svg"
 class ConfirmationRun:
     """Findings with the same cause and scenario, and the request for the run that decides on them.
 
-    - `sides`: the environments before and after the change; the same one if no package changed
-    - `is_file`: whether the scenario's file changed
+    - `sides`: the environments before and after the change
     - `versions`: the versions of a release line before and after, as values of -e; empty for other environments
-    - `reference`: the baseline environment, which is measured too if the file changed
     - `keras_nightlies`: the versions of keras-nightly before and after, if they differ
-    - `commits`: the commits with both versions of the file; empty if no file changed, or if a version isn't in git
     """
 
     findings: Sequence[SeriesFinding]
     request: Request
     sides: tuple[str, str]
-    is_file: bool
     versions: Sequence[str] = ()
-    reference: str = ""
     keras_nightlies: Sequence[str] = ()
-    commits: Sequence[str] = ()
 
     def make_command(self, sides: Sequence[str] = ()) -> list[str]:
-        """Return the command that repeats the run, if given with other `sides`; empty if a file isn't in git."""
-        if self.is_file and not self.commits:
-            return []
-        scenarios = [self.findings[0].key.scenario] if self.is_file else self.request.scenarios
+        """Return the command that repeats the run, if given with other `sides`."""
         environments = list(sides) or self.request.environments
-        request = replace(self.request, scenarios=scenarios, environments=environments, results=Request().results)
-        options = [word for pair in zip(("--base", "--head"), self.commits, strict=False) for word in pair]
-        return [*map(remove_password, request.command()), *options]
+        request = replace(self.request, environments=environments, results=Request().results)
+        return [*map(remove_password, request.command())]
 
 
 def decide_finding(log: float, low: float, high: float, ratio: float, margin: float) -> bool | None:
@@ -121,17 +105,20 @@ def plan_confirmation(
     """Return the run that decides a group of findings. `before` and `after` are the runs before and after the change.
 
     `usual` has the options of the measurement, and the folder for runs. `scripts` are files of scenarios from outside
-    the project. Raises UsageError if a side can't be restored, or if both sides are equal.
+    the project. Raises UsageError if a side can't be restored, if both sides are equal, and if the scenario's file
+    changed.
     """
     key = members[0].key
-    axes = {axis: sorted({dict(finding.key.axes)[axis] for finding in members}) for axis, _ in key.axes}
-    paths = {path.stem: path for path in [*find_scenario_files(Project.find()), *scripts]}
     old, new = (summary.software[name_on(key.environment, key.device, summary.software)] for summary in (before, after))
-    hashes = [summary.scenarios[key.scenario].hash for summary in (before, after)]
-    if old.pins == new.pins and hashes[0] == hashes[1]:
+    if before.scenarios[key.scenario].hash != after.scenarios[key.scenario].hash:
+        raise _explain_changed_file(members[0], before.commit, after.commit)
+    if old.pins == new.pins:
         raise _explain_equal_sides(members[0], old, new)
+    sides = tuple(_format_environment(key.environment, key.device, software) for software in (old, new))
     request = Request(
-        axes=axes,
+        scenarios=[next((str(path) for path in scripts if path.stem == key.scenario), key.scenario)],
+        axes={axis: sorted({dict(finding.key.axes)[axis] for finding in members}) for axis, _ in key.axes},
+        environments=list(sides),
         gpu=key.device == Device.GPU.value,
         rounds=usual.rounds,
         budget=usual.budget,
@@ -144,41 +131,14 @@ def plan_confirmation(
         results=usual.results,
         **_make_request_fields(key),
     )
-    sides = key.environment, key.environment
-    if old.pins != new.pins:
-        sides = (
-            _format_environment(key.environment, key.device, old),
-            _format_environment(key.environment, key.device, new),
-        )
-    elif is_line(key.environment):
-        sides = old.version, old.version
-    line_versions = [old.version, new.version] if is_line(key.environment) and old.version != new.version else []
+    is_new_version = is_line(key.environment) and old.version != new.version
     keras_nightlies = list(dict.fromkeys(software.pins.get("keras-nightly", "") for software in (old, new)))
-    path = paths.get(key.scenario)
-    if hashes[0] == hashes[1]:
-        scenario = str(path) if path in scripts else key.scenario
-        return ConfirmationRun(
-            members,
-            replace(request, scenarios=[scenario], environments=list(sides)),
-            sides,
-            is_file=False,
-            versions=line_versions,
-            keras_nightlies=keras_nightlies if len(keras_nightlies) == 2 and all(keras_nightlies) else (),
-        )
-    files = [_find_files(key.scenario, path, summary, usual.results) for summary in (before, after)]
-    commits = [summary.commit for summary in (before, after)]
-    kind = trust.classify_commits(Path.cwd(), [commit.removesuffix("+") for commit in commits])
-    script = versions.write_side_by_side(key.scenario, files[0], files[1], trust.get_folder(kind))
-    reference = after.software[key.reference].version if is_line(key.reference) else key.reference
-    environments = list(dict.fromkeys([*sides, reference]))
     return ConfirmationRun(
         members,
-        replace(request, scenarios=[str(script)], environments=environments),
-        sides,
-        is_file=True,
-        versions=line_versions,
-        reference=reference,
-        commits=commits if all(commit and not commit.endswith("+") for commit in commits) else [],
+        request,
+        (sides[0], sides[1]),
+        versions=[old.version, new.version] if is_new_version else [],
+        keras_nightlies=keras_nightlies if len(keras_nightlies) == 2 and all(keras_nightlies) else (),
     )
 
 
@@ -191,6 +151,17 @@ def _make_request_fields(key: Key) -> dict[str, Any]:
         "clock": Clock.CPU if "CPU time" in key.way else Clock.WALL,
         "sampling": Protocol.DOCUMENT if "the source's iterations" in key.way else Protocol.TIME,
     }
+
+
+def _explain_changed_file(finding: SeriesFinding, old_commit: str, new_commit: str) -> UsageError:
+    """Return the error for a change whose two sides are different versions of the scenario's file."""
+    key = finding.key
+    advice = "To annotate the change: harness history note"
+    if old_commit and new_commit:
+        versions = ["--base", old_commit.removesuffix("+"), "--head", new_commit.removesuffix("+")]
+        command = ["harness", "matrix", "-s", key.scenario, *versions, "-e", key.environment, "-e", key.reference]
+        advice = f"To compare the two versions: {shlex.join(command)}. {advice}"
+    return UsageError(f"{key.cell}: the file of the scenario changed before {finding.since}.", advice)
 
 
 def _explain_equal_sides(
@@ -214,48 +185,41 @@ def decide_all(
     confirmation: ConfirmationRun, results: Results, margin: float
 ) -> list[tuple[SeriesFinding, Decision | None]]:
     """Return the decision on each finding; None if the run has too few rounds, or if the result is unclear."""
-    pairs = []
-    for finding in confirmation.findings:
-        logs = _compute_changes(confirmation, finding, results)
-        decision = None
-        if len(logs) > 1:
-            mean = math.fsum(logs) / len(logs)
-            half_width = float(half_widths(means([logs]), ALPHA)[0])
-            is_confirmed = decide_finding(mean, mean - half_width, mean + half_width, finding.ratio, margin)
-            if is_confirmed is not None:
-                run, ratios = results.run, (math.exp(mean), math.exp(mean - half_width), math.exp(mean + half_width))
-                decision = Decision(
-                    *(finding.key, finding.since, list(finding.suspects), is_confirmed, run.id, run.started, *ratios),
-                    versions=list(confirmation.versions),
-                    commits=_describe_builds(confirmation.sides, results) if confirmation.versions else [],
-                    command=confirmation.make_command(),
-                )
-        pairs.append((finding, decision))
-    return pairs
+    return [(finding, _decide(confirmation, finding, results, margin)) for finding in confirmation.findings]
 
 
-def _compute_changes(confirmation: ConfirmationRun, finding: SeriesFinding, results: Results) -> list[float]:
-    """Return log(time(after) / time(before)) per round. If the file changed, the times are relative to the baseline."""
-    lookup, key = results.found, finding.key
+def _decide(confirmation: ConfirmationRun, finding: SeriesFinding, results: Results, margin: float) -> Decision | None:
+    before, after = (_find_times(side, finding.key, results) for side in confirmation.sides)
+    change = linear(log_ratios(after, before))
+    if change is None or change.interval is None:
+        return None
+    log, low, high = change.value, change.interval.low, change.interval.high
+    is_confirmed = decide_finding(log, low, high, finding.ratio, margin)
+    if is_confirmed is None:
+        return None
+    return Decision(
+        finding.key,
+        finding.since,
+        list(finding.suspects),
+        is_confirmed,
+        results.run.id,
+        results.run.started,
+        math.exp(log),
+        math.exp(low),
+        math.exp(high),
+        versions=list(confirmation.versions),
+        commits=_describe_builds(confirmation.sides, results) if confirmation.versions else [],
+        command=confirmation.make_command(),
+    )
 
-    def seconds(environment: str, axes: Mapping[str, str]) -> Mapping[int, float]:
-        name = get_environment_name(environment)
-        for cell in lookup.cells:
-            if cell.environment == name and all(cell.axes.get(axis) == value for axis, value in axes.items()):
-                return lookup.series.get(cell, {})
-        return {}
 
-    base, head = BEFORE_AND_AFTER
-    axes = dict(key.axes)
-    old_side, new_side = confirmation.sides
-    before, after = ({**axes, SIDE: base}, {**axes, SIDE: head}) if confirmation.is_file else (axes, axes)
-    terms = [(seconds(new_side, after), 1.0), (seconds(old_side, before), -1.0)]
-    # the baseline's cell may have other axis values; then it isn't part of this run
-    if confirmation.is_file and key.reference != key.environment:
-        reference = confirmation.reference or key.reference
-        terms += [(seconds(reference, after), -1.0), (seconds(reference, before), 1.0)]
-    rounds = sorted(set.intersection(*(set(centres) for centres, _ in terms)))
-    return [math.fsum(sign * math.log(centres[number]) for centres, sign in terms) for number in rounds]
+def _find_times(side: str, key: Key, results: Results) -> Mapping[int, float]:
+    """Return the seconds per step of a side in each round; empty without a result."""
+    name, axes = get_environment_name(side), dict(key.axes)
+    for cell in results.found.cells:
+        if cell.environment == name and axes.items() <= cell.axes.items():
+            return results.values_of(STEP, cell)
+    return {}
 
 
 def find_changed_functions(folder: Path, results: Results, sides: Sequence[str]) -> list[tuple[str, float, float]]:
@@ -306,23 +270,3 @@ def _format_environment(name: str, device: str, software: SeriesSoftware) -> str
     locked = load_lock(project, environment, Device(device)).lock.pins
     overrides = [f"{package}=={version}" for package, version in sorted(pins.items()) if locked.get(package) != version]
     return "+".join([environment.exact, *overrides]) if overrides else text
-
-
-def _find_files(name: str, path: Path | None, summary: Summary, results: Path) -> Mapping[str, bytes]:
-    """Return the files of a scenario as they were in a run: from the working tree, git, or the run's folder.
-
-    Raises UsageError if none of these has files with the same hash as in the run.
-    """
-    digest = summary.scenarios[name].hash
-    if digest and path and (files := find_files_with_hash(path, digest, summary.commit)):
-        return files
-    with suppress(HarnessError):
-        text = RunFolder.open(results / summary.run).read_run().scripts.get(name)
-        files = {f"{name}.py": text.encode()} if text else {}
-        if digest and hash_files(dict(files)).startswith(digest):
-            return files
-    raise UsageError(
-        f"The file of the scenario {name}, as it was in {summary.run}, was not found on this machine, in git "
-        f"({summary.commit or 'no commit'}) or in that run.",
-        "Fetch the whole history (git fetch --unshallow), or pass the folder of runs with --results.",
-    )

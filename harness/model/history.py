@@ -221,8 +221,7 @@ class Decision:
     - `key`: the series. `since`: the first run with the change. `suspects`: the other changes in that run.
     - `run`: the run that measured both sides. `when`: the start of that run.
     - `ratio`: time(after) / time(before) in that run, with the interval from `low` to `high`.
-    - `command`: the command that repeats the comparison. It is empty if a version of the scenario isn't in git, and in
-      decisions of earlier harness versions.
+    - `command`: the command that repeats the comparison. It is empty in some decisions of earlier harness versions.
 
     If the series is a release line:
 

@@ -10,10 +10,8 @@ import pytest
 from harness.analysis.results import Results
 from harness.environments.catalog import load_environments
 from harness.environments.locks import load_lock
-from harness.files import hash_files
 from harness.history.confirm import (
     ConfirmationRun,
-    _compute_changes,
     decide_all,
     decide_finding,
     group_findings,
@@ -24,13 +22,11 @@ from harness.history.states import SeriesFinding, State
 from harness.model.environment import Device, Environment
 from harness.model.history import Key, MeasuredSeries, SeriesSoftware, Summary
 from harness.model.launch import Clock, Interleave, Protocol
-from harness.model.scenario import Cell
 from harness.project import Project
 from harness.session.request import Request
 from tests.conftest import ROOT
 from tests.factories import cells, rounds, run
 from tests.refusal import read_refusal
-from tests.workflow import git
 
 KEY = Key("m-1", "keras_step", "cpu", (("call", "fit"),), "tf2.1", "tf1.14", way="1 CPU in turns")
 
@@ -91,7 +87,7 @@ def test_another_lock_is_the_environment_with_the_packages_of_then(sides):
     request = confirmation.request
     assert request.environments == list(confirmation.sides)
     assert (request.scenarios, request.axes) == (["keras_step"], {"call": ["fit"]})
-    assert (request.rounds, request.cpus, request.gpu, confirmation.is_file) == (10, "1", False, False)
+    assert (request.rounds, request.cpus, request.gpu) == (10, "1", False)
     command = "harness matrix -s keras_step -a call=fit -e tf2.1+numpy==1.17.5 -e tf2.1 --cpus 1 --rounds 10"
     assert sorted(confirmation.make_command()) == sorted(command.split())
     # the versions of keras-nightly are kept if they differ
@@ -132,91 +128,18 @@ def test_an_environment_that_was_typed_moves_as_it_was_typed(monkeypatch):
     assert confirmation.sides == ("tf2.1+six==1.14.0+numpy==1.17.5", name)
 
 
-def test_what_cannot_be_made_again_is_refused(versions, snapshot):
-    path, before, after = versions
+def test_what_cannot_be_made_again_is_refused(snapshot):
     unknown = finding(key=replace(KEY, environment="tf-of-mine"))
     both = [summary({"numpy": numpy}, environment="tf-of-mine") for numpy in "12"]
-    gone = replace(before, scenarios={"mine": MeasuredSeries("0" * 16, "")})
+    files = [summary({}, commit=commit, digest=digest) for commit, digest in (("0123", "1"), ("4567+", "2"))]
     cases = {
         "the same sides": ([finding()], summary({"numpy": "1"}), summary({"numpy": "1"})),
         "only a rebuilt image": ([finding()], summary({}, image="sha256:1"), summary({}, image="sha256:2")),
         "an unknown environment": ([unknown], *both),
-        "a file that is nowhere": ([finding(key=MINE)], gone, after, None, [path]),
+        "another file": ([finding()], *files),
     }
-    refusals = {
-        name: read_refusal(lambda values=values: plan(*values)).replace(before.commit, "COMMIT")
-        for name, values in cases.items()
-    }
+    refusals = {name: read_refusal(lambda values=values: plan(*values)) for name, values in cases.items()}
     assert refusals == snapshot
-
-
-HEADER = """# /// script
-# requires-python = ">=3.6"
-# dependencies = ["tensorflow"]
-#
-# [tool.harness]
-# title = "mine"
-#
-# [tool.harness.axes]
-# size = ["small", "large"]
-# ///
-EXTRA = {extra}
-
-
-def scenario(bench, size):
-    bench.measure(lambda: None)
-"""
-
-MINE = replace(KEY, scenario="mine", axes=(("size", "small"),))
-
-
-@pytest.fixture
-def versions(tmp_path):
-    """Return a scenario in a repository, with the summaries of a run before and after its last commit."""
-    path = tmp_path / "mine.py"
-    summaries = []
-    git(tmp_path, "init", "-q")
-    for extra in (0, 1):
-        text = HEADER.format(extra=extra)
-        path.write_text(text)
-        git(tmp_path, "add", "mine.py")
-        git(tmp_path, "commit", "-qm", "one")
-        digest = hash_files({"mine.py": text.encode()})[:16]
-        summaries.append(summary({}, commit=git(tmp_path, "rev-parse", "HEAD"), name="mine", digest=digest))
-    return path, *summaries
-
-
-def test_another_file_is_measured_beside_that_of_now_in_both_environments(versions, sides):
-    path, before, after = versions
-    confirmation = plan([finding(key=MINE)], before, after, paths=[path])
-    (scenario,) = map(Path, confirmation.request.scenarios)
-    assert scenario.name == "mine_side_by_side.py"
-    for side, extra in (("base", "EXTRA = 0"), ("head", "EXTRA = 1")):
-        assert extra in (scenario.parent / side / "mine.py").read_text()
-    assert (confirmation.request.environments, confirmation.is_file) == (["tf2.1", "tf1.14"], True)
-    command = " ".join(confirmation.make_command())
-    assert "-s mine " in command
-    assert command.endswith(f"--base {before.commit} --head {after.commit}")
-    # a changed file is in no commit
-    changed = replace(after, commit=f"{after.commit}+")
-    assert plan([finding(key=MINE)], before, changed, paths=[path]).make_command() == []
-    # with another lock too, new with new is set against old with old
-    both = [replace(one, software=other.software) for one, other in zip((before, after), sides, strict=True)]
-    confirmation = plan([finding(key=MINE)], *both, paths=[path])
-    assert (confirmation.sides, confirmation.is_file) == (("tf2.1+numpy==1.17.5", "tf2.1"), True)
-    assert confirmation.request.environments == ["tf2.1+numpy==1.17.5", "tf2.1", "tf1.14"]
-    assert confirmation.request.scenarios[0].endswith("mine_side_by_side.py")
-
-
-def test_what_decides_of_file_and_lock_is_new_with_new_against_old_with_old():
-    times = {("old", "base"): 1.0, ("old", "head"): 5.0, ("new", "base"): 7.0, ("new", "head"): 3.0}
-    times |= {("ref", "base"): 1.0, ("ref", "head"): 1.5}
-    values = {Cell("mine", name, Device.CPU, {"side": side}): {1: time} for (name, side), time in times.items()}
-    results = SimpleNamespace(found=SimpleNamespace(cells=list(values), series=values))
-    confirmation = ConfirmationRun(
-        [finding(key=Key("m-1", "mine", "cpu", (), "new", "ref"))], Request(), ("old", "new"), is_file=True
-    )
-    assert _compute_changes(confirmation, confirmation.findings[0], results) == pytest.approx([math.log(3.0 / 1.5)])
 
 
 def decide(slower, ratio, count=6):
@@ -226,7 +149,7 @@ def decide(slower, ratio, count=6):
     results = Results(run(planned, controlled=True), rounds(seconds, count, 0.002, 1))
     cell = next(cell for cell in planned if cell.environment == "tf2.0")
     key = Key("m-1", cell.scenario, "cpu", tuple(sorted(cell.axes.items())), "tf2.0", "tf1.14")
-    confirmation = ConfirmationRun([finding(ratio, key)], Request(), ("tf1.14", "tf2.0"), is_file=False)
+    confirmation = ConfirmationRun([finding(ratio, key)], Request(), ("tf1.14", "tf2.0"))
     ((changed, decision),) = decide_all(confirmation, results, 0.03)
     assert changed.key == key
     return decision
