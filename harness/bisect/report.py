@@ -238,9 +238,11 @@ def _suggest_exchanges(request: BisectRequest, search: Search, package: str, pro
 
 
 def _make_search_command(request: BisectRequest, package: str, good: str, bad: str) -> str:
-    """Return the command that searches the versions of a package for the same cell."""
-    ends = ["--good", good, "--bad", bad]
-    return shlex.join(["harness", "bisect", *ends, "--package", package, *_list_cell_arguments(request)])
+    """Return the command that searches the versions or the commits of a package for the same cell."""
+    words = ["harness", "bisect", "--good", good, "--bad", bad, "--package", package]
+    words += ["--repository", request.repository] if request.repository else []
+    words += ["-e", request.environment] if request.environment else []
+    return shlex.join([*words, *_list_cell_arguments(request)])
 
 
 def _list_cell_arguments(request: BisectRequest) -> list[str]:
@@ -256,13 +258,11 @@ def _suggest_merged_search(request: BisectRequest, commit: Candidate) -> Iterato
     """Yield the advice to search the commits of a merge."""
     if not commit.merged:
         return
-    ends = ["--good", f"{commit.version}^1", "--bad", f"{commit.version}^2"]
-    words = ["harness", "bisect", "--package", request.package, *ends, "--repository", request.repository]
-    words += ["-e", request.environment] if request.environment else []
     yield Text(
         f"This commit is a merge of {counted(commit.merged, 'commit')}. To search the merged commits:", where=REPORT
     )
-    yield Code(shlex.join([*words, *_list_cell_arguments(request)]), where=REPORT)
+    ends = f"{commit.version}^1", f"{commit.version}^2"
+    yield Code(_make_search_command(request, request.package, *ends), where=REPORT)
 
 
 def _make_table(search: Search) -> Iterator[Block]:

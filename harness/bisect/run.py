@@ -65,10 +65,7 @@ def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, 
         probe = Probe(folder, request, listener, wait=wait)
         probe.remove_leftovers()
         package = _find_package(request)
-        if request.repository:
-            search = _make_commit_search(request, probe)
-        else:
-            search = _make_package_search(request, package, probe) if package else _make_release_search(request)
+        search = _make_package_search(request, package, probe) if package else _make_release_search(request)
         try:
             if not package and len(search.candidates) > 2:
                 scan(search, probe)
@@ -144,36 +141,38 @@ def _make_release_search(request: BisectRequest) -> Search:
 
 
 def _make_package_search(request: BisectRequest, package: str, probe: Probe) -> Search:
+    """Return the search of a package's versions or commits. A resumed search has the same candidates as before."""
+    key = ("candidates", package)
+    step = probe.log.next(key)
+    if step is None:
+        candidates, is_fix = _list_commits(request) if request.repository else _list_versions(request, package, probe)
+        step = {"candidates": [asdict(candidate) for candidate in candidates], "is_fix": is_fix}
+        probe.log.append(key, **step)
+    candidates = [Candidate(**row) for row in step["candidates"]]
+    noun = "commits" if request.repository else "versions"
+    probe.say(f"{package}: {len(candidates)} {noun} from {candidates[0].version} to {candidates[-1].version}.")
+    return Search(candidates, 0, len(candidates) - 1, is_fix=step["is_fix"], is_ratio=request.of != GROWTH)
+
+
+def _list_versions(request: BisectRequest, package: str, probe: Probe) -> tuple[list[Candidate], bool]:
+    """Return the versions of a package between the ends, and whether the older version is the bad one."""
     good, bad = request.good, request.bad
     pins = {text: probe.pins(text) for text in (good, bad)}
-    key = ("kept", "candidates")
-    if stored_step := probe.log.next(key):
-        candidates = [Candidate(**row) for row in stored_step["value"]]
-    else:
-        base = find_moving(bad, package, pins[bad]).base
-        base_pins = {} if package in TENSORFLOW else {base: probe.pins(base)}
-        candidates = find_versions_between(good, bad, package, pins | base_pins, probe.python(bad))
-        probe.log.append(key, value=[asdict(candidate) for candidate in candidates])
-    probe.say(f"{package}: {len(candidates)} versions from {candidates[0].version} to {candidates[-1].version}.")
-    is_fix = candidates[0].version == find_moving(bad, package, pins[bad]).version
-    return Search(candidates, 0, len(candidates) - 1, is_fix=is_fix, is_ratio=request.of != GROWTH)
+    moving = find_moving(bad, package, pins[bad])
+    base_pins = {} if package in TENSORFLOW else {moving.base: probe.pins(moving.base)}
+    candidates = find_versions_between(good, bad, package, pins | base_pins, probe.python(bad))
+    return candidates, candidates[0].version == moving.version
 
 
-def _make_commit_search(request: BisectRequest, probe: Probe) -> Search:
-    key = ("kept", "commits")
-    if stored_step := probe.log.next(key):
-        candidates, is_fix = [Candidate(**row) for row in stored_step["value"]], stored_step["is_fix"]
-    else:
-        names = [entry.name for entry in load_environments(Project.find()).values() if not entry.gpu_image]
-        environment, folder = request.environment or names[-1], Path(request.repository).expanduser()
-        if not folder.is_dir():
-            raise UsageError(
-                f"The folder {request.repository} doesn't exist.", "Pass a clone on this machine with --repository."
-            )
-        candidates, is_fix = list_commits(folder, environment, request.package, request.good, request.bad)
-        probe.log.append(key, value=[asdict(candidate) for candidate in candidates], is_fix=is_fix)
-    probe.say(f"{request.package}: {len(candidates)} commits from {candidates[0].version} to {candidates[-1].version}.")
-    return Search(candidates, 0, len(candidates) - 1, is_fix=is_fix, is_ratio=request.of != GROWTH)
+def _list_commits(request: BisectRequest) -> tuple[list[Candidate], bool]:
+    """Return the commits between the ends, and whether the older commit is the bad one."""
+    names = [entry.name for entry in load_environments(Project.find()).values() if not entry.gpu_image]
+    environment, folder = request.environment or names[-1], Path(request.repository).expanduser()
+    if not folder.is_dir():
+        raise UsageError(
+            f"The folder {request.repository} doesn't exist.", "Pass a clone on this machine with --repository."
+        )
+    return list_commits(folder, environment, request.package, request.good, request.bad)
 
 
 def _move_ends(search: Search, request: BisectRequest) -> None:

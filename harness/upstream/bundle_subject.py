@@ -6,14 +6,14 @@ from functools import partial
 
 from harness.analysis.claim_rules import ClaimOutcome
 from harness.analysis.claims import ClaimPlace, ClaimResult
-from harness.analysis.distribution import Quantity
 from harness.analysis.environments import pins
-from harness.analysis.quantities import growth_difference, kind, linear
+from harness.analysis.quantities import growth_difference, is_time, linear
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Estimate, combine, exp_limited, log_ratios
 from harness.model.defaults import LEVEL
 from harness.model.environment import Environment
 from harness.model.errors import NothingSelectedError, UsageError
+from harness.model.launch import Clock
 from harness.model.scenario import GROWTH, STEP, Cell, Scenario
 from harness.plan.selection import make_unknown_error, resolve
 from harness.report import format
@@ -106,20 +106,15 @@ class Subject:
 
     def amount(self, value: float) -> str:
         """Format a value of the quantity with its unit."""
-        match kind(self.of):
-            case Quantity.BYTES:
-                sign, suffix = "" if value >= 0 else "-", " per call" if self.of == GROWTH else ""
-                return f"{sign}{format.bytes_(abs(value))}{suffix}"
-            case Quantity.COUNT:
-                return format.number(value)
-        factor, unit = next(((f, u) for f, u in ((1.0, "s"), (1e3, "ms")) if value * f >= 1), (1e6, "µs"))
-        return f"{format.number(value * factor)} {unit}"
+        unit = format.unit_of_quantity(self.of, [value], Clock.WALL)
+        suffix = " per call" if self.of == GROWTH else ""
+        return f"{format.number(value * unit.factor)} {unit.symbol}{suffix}".rstrip()
 
     @property
     def clause(self) -> str:
         """The result as a clause: `predict takes 4.10 times as long as model(x) (95 %: 3.90 to 4.30)`."""
         worse, ratio = self.label(self.worse), self.ratio
-        verb = "takes" if kind(self.of) in (Quantity.STEP, Quantity.SECONDS) else "has"
+        verb = "takes" if is_time(self.of) else "has"
         quantity = "" if self.of == STEP else f" {self.of}:"
         if self.worse.mean is None:
             return f"no result for {worse}"

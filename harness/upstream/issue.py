@@ -90,19 +90,15 @@ def _indent(lines: Sequence[str]) -> str:
 def _list_venv_commands(subject: Subject) -> list[str]:
     lines = []
     for environment in subject.environments:
-        lines += _list_environment_commands(environment)
+        name, file = environment.name, f"requirements-{environment.name}.txt"
+        lines += [
+            f"uv venv --seed --python {environment.python} {name}",
+            f"uv pip install --python {name} $(grep -oE '^(setuptools|wheel)==[^ ]+' {file})",
+            f"uv pip install --python {name} --no-deps --no-build-isolation -r {file}",
+        ]
     pythons = [f"{side.environment.name}/bin/python" for side in subject.sides]
     lines.append(" ".join([pythons[0], "repro.py", *(pythons if len(subject.environments) > 1 else [])]))
     return lines
-
-
-def _list_environment_commands(environment: Environment) -> list[str]:
-    name, file = environment.name, f"requirements-{environment.name}.txt"
-    return [
-        f"uv venv --seed --python {environment.python} {name}",
-        f"uv pip install --python {name} $(grep -oE '^(setuptools|wheel)==[^ ]+' {file})",
-        f"uv pip install --python {name} --no-deps --no-build-isolation -r {file}",
-    ]
 
 
 def requirements(packages: Mapping[str, str]) -> str:

@@ -20,6 +20,9 @@ from harness.project import Project
 from harness.scenarios.catalog import find_scenarios
 from harness.session.forecast import START
 
+#: The fields of a claim in the JSON document.
+_CLAIM_FIELDS = ("reported", "of", "ratio", "seconds", "bytes", "hardware", "fixed", "visible")
+
 #: The number of rounds that most claims need, because most claimed effects are large.
 USUAL_ROUNDS = 3
 
@@ -94,17 +97,7 @@ class Library:
             "environments": known_issue.environments,
             "seconds": round(known_issue.seconds(self.newest)),
             "claims": [
-                {
-                    "scenario": scenario.name,
-                    "reported": claim.reported,
-                    "of": claim.of,
-                    "ratio": claim.ratio,
-                    "seconds": claim.seconds,
-                    "bytes": claim.bytes,
-                    "hardware": claim.hardware,
-                    "fixed": claim.fixed,
-                    "visible": list(claim.visible),
-                }
+                {"scenario": scenario.name, **{name: getattr(claim, name) for name in _CLAIM_FIELDS}}
                 for scenario, claim in known_issue.claims
             ],
         }
