@@ -21,18 +21,22 @@ from harness.history.request import ConfirmRequest
 from harness.history.states import NEAR, SeriesFinding, State, find_changes
 from harness.machine.identity import load_machine
 from harness.model.errors import Exit, HarnessError, UsageError
-from harness.model.history import Decision, Series, Summary
+from harness.model.history import Decision, Key, Series, Summary
 from harness.model.launch import Status
 from harness.model.texts import counted, escape, joined
 from harness.session.request import ProfileRequest
+from harness.session.running import Ended
 
 #: The largest number of searches for the wheel of one series that end without a pair of wheels.
 _MOST_SEARCHES = 2
 
+#: Changes with the decisions on them; None for an unclear result.
+_Decisions = list[tuple[SeriesFinding, Decision | None]]
+
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """Suspected changes, and the runs before and after each of them.
+    """Suspected changes, and the runs before and after each of them, by series and first run of the change.
 
     A confirmed slowdown of a release line is measured again if the search for its wheel failed, or was interrupted.
 
@@ -42,7 +46,7 @@ class Suspicion:
     """
 
     suspected: Sequence[SeriesFinding]
-    sides: Mapping[str, tuple[Summary, Summary]]
+    sides: Mapping[tuple[Key, str], tuple[Summary, Summary]]
 
     @classmethod
     def of(cls, history: History, found: Sequence[Series], *, has_search: bool = False) -> "Suspicion":
@@ -65,7 +69,7 @@ class Suspicion:
             before, after = earlier_points[-1 - distance :][0], later_points[: 1 + distance][-1]
             summaries = [history.summary(point.run) for point in (before, after)]
             if summaries[0] and summaries[1]:
-                sides[_make_place_key(finding)] = summaries[0], summaries[1]
+                sides[finding.key, finding.since] = summaries[0], summaries[1]
         return cls(suspected, sides)
 
     def refuse(self) -> None:
@@ -101,67 +105,76 @@ def confirm(suspicion: Suspicion, options: ConfirmRequest, scripts: Sequence[Pat
     if not suspicion.suspected:
         say("No change is suspected.")
         return Exit.OK
-    machine, is_slower, is_undecided = load_machine(), False, False
+    codes = {Exit.OK}
     for group in confirming.group_findings(suspicion.suspected):
-        cell, first_run = escape(group[0].key.cell), group[0].since
-        printer = ProgressPrinter()
         try:
-            if group[0].key.machine != machine.id:
-                raise UsageError(
-                    f"The change was measured on another machine ({group[0].key.machine}). This machine is "
-                    f"{machine.id}.",
-                    "Run this command on that machine.",
-                )
-            before, after = suspicion.sides[_make_place_key(group[0])]
-            question = confirming.plan_confirmation(group, before, after, options, scripts)
-            planned = session.plan(question.request)
-            say(f"Measuring both sides of {counted(len(group), 'change')} since {first_run}: {cell}")
-            with handle_signals(printer.announce_stop):
-                ended_run = session.run(planned, printer, command=["harness", *sys.argv[1:]], wait=wait)
+            question, ended_run = _measure_group(group, suspicion, options, scripts, wait=wait)
         except HarnessError as error:
-            say(f"Not confirmed: {cell} since {first_run}. {error}")
-            is_undecided = True
+            say(f"Not confirmed: {escape(group[0].key.cell)} since {group[0].since}. {error}")
+            codes.add(Exit.CELLS_FAILED)
             continue
         if ended_run.interrupted:
             return Exit.INTERRUPTED
         decisions = confirming.decide_all(question, ended_run.results, options.margin)
         # before the search, which takes minutes, because a job can be killed during the search
         _store_decisions(decisions)
-        worst_decision = max(
-            (entry for _, entry in decisions if entry and entry.confirmed), key=lambda entry: entry.ratio, default=None
-        )
-        is_stopped = False
-        if worst_decision and worst_decision.ratio > 1.0 and worst_decision.versions and options.search:
-            fields: dict[str, Any] = {}
-            try:
-                fields |= _locate_change(worst_decision, question, options, printer, wait=wait)
-                fields |= _profile_change(replace(worst_decision, **fields), question, options, printer, wait=wait)
-            except KeyboardInterrupt:
-                is_stopped = True
-            decisions = [
-                (finding, replace(entry, **fields) if entry and entry.confirmed and entry.ratio > 1.0 else entry)
-                for finding, entry in decisions
-            ]
-            _store_decisions(decisions)
-        for finding, decision in decisions:
-            if decision is None:
-                is_undecided = True
-                has_failed = any(launch.status is not Status.OK for launch in ended_run.results.launches)
-                failure = "because launches failed. Its report shows the reasons."
-                cause = failure if has_failed else "yet. Increase --rounds."
-                name = escape(finding.key.cell)
-                tell(f"Still suspected: {name}. The run in {ended_run.folder} has no clear verdict {cause}")
-                continue
-            tell(_describe_decision(finding, decision, ended_run.folder))
-            is_slower |= decision.confirmed and decision.ratio > 1.0
+        decisions, is_stopped = _search_wheels(decisions, question, options, wait=wait)
+        codes |= {_print_decision(finding, decision, ended_run) for finding, decision in decisions}
         if is_stopped:
             return Exit.INTERRUPTED
-    if is_slower:
-        return Exit.SLOWER
-    return Exit.CELLS_FAILED if is_undecided else Exit.OK
+    return next(code for code in (Exit.SLOWER, Exit.CELLS_FAILED, Exit.OK) if code in codes)
 
 
-def _store_decisions(decisions: Sequence[tuple[SeriesFinding, Decision | None]]) -> None:
+def _measure_group(
+    group: Sequence[SeriesFinding],
+    suspicion: Suspicion,
+    options: ConfirmRequest,
+    scripts: Sequence[Path],
+    *,
+    wait: bool,
+) -> tuple[confirming.ConfirmationRun, Ended]:
+    """Measure both sides of a group of changes. Raises the errors of the plan and of the run."""
+    key, machine = group[0].key, load_machine()
+    if key.machine != machine.id:
+        raise UsageError(
+            f"The change was measured on another machine ({key.machine}). This machine is {machine.id}.",
+            "Run this command on that machine.",
+        )
+    before, after = suspicion.sides[key, group[0].since]
+    question = confirming.plan_confirmation(group, before, after, options, scripts)
+    planned = session.plan(question.request)
+    say(f"Measuring both sides of {counted(len(group), 'change')} since {group[0].since}: {escape(key.cell)}")
+    printer = ProgressPrinter()
+    with handle_signals(printer.announce_stop):
+        return question, session.run(planned, printer, command=["harness", *sys.argv[1:]], wait=wait)
+
+
+def _search_wheels(
+    decisions: _Decisions, question: confirming.ConfirmationRun, options: ConfirmRequest, *, wait: bool
+) -> tuple[_Decisions, bool]:
+    """Search for the wheel of a confirmed slowdown of a release line, and profile both sides.
+
+    Store the decisions with the result, and return them, and whether the search was interrupted.
+    """
+    slowdowns = [decision for _, decision in decisions if decision and decision.confirmed and decision.ratio > 1.0]
+    worst_decision = max(slowdowns, key=lambda decision: decision.ratio, default=None)
+    if not (worst_decision and worst_decision.versions and options.search):
+        return decisions, False
+    printer, fields, is_stopped = ProgressPrinter(), dict[str, Any](), False
+    try:
+        fields |= _locate_change(worst_decision, question, options, printer, wait=wait)
+        fields |= _profile_change(replace(worst_decision, **fields), question, options, printer, wait=wait)
+    except KeyboardInterrupt:
+        is_stopped = True
+    located = [
+        (finding, replace(decision, **fields) if decision and decision in slowdowns else decision)
+        for finding, decision in decisions
+    ]
+    _store_decisions(located)
+    return located, is_stopped
+
+
+def _store_decisions(decisions: _Decisions) -> None:
     """Add decisions to the history. A decision with the result of a search replaces the decision without it."""
     with History.open(told=say) as history:
         for _, decision in decisions:
@@ -262,16 +275,22 @@ def _profile_change(
     return {"profile": ended_run.folder.name, "functions": functions} if functions else {}
 
 
-def _make_place_key(finding: SeriesFinding) -> str:
-    return f"{finding.key} {finding.since}"
-
-
-def _describe_decision(finding: SeriesFinding, decision: Decision, folder: Path) -> str:
+def _print_decision(finding: SeriesFinding, decision: Decision | None, ended_run: Ended) -> Exit:
+    """Print the decision on a change, and return its exit code."""
+    name, folder = escape(finding.key.cell), ended_run.folder
+    if decision is None:
+        has_failed = any(launch.status is not Status.OK for launch in ended_run.results.launches)
+        cause = "because launches failed. Its report shows the reasons." if has_failed else "yet. Increase --rounds."
+        tell(f"Still suspected: {name}. The run in {folder} has no clear verdict {cause}")
+        return Exit.CELLS_FAILED
     verdict = "Confirmed" if decision.confirmed else "Refuted"
     interval = f"{decision.ratio:.3f}× ({decision.low:.3f} to {decision.high:.3f})"
     suspicion = f"suspected: {finding.ratio:.3f}× since {finding.since}"
     sides = " and ".join(map(escape, decision.sides))
     share = f", {100.0 * decision.probability:.0f} %" if decision.probability is not None else ""
     sides_note = f" The change is between {sides}{share}." if sides and decision.confirmed else ""
-    sentence = f"{escape(finding.key.cell)} takes {interval} as long as before"
-    return f"{verdict}: {sentence}, measured side by side ({suspicion}).{sides_note} See {folder}"
+    tell(
+        f"{verdict}: {name} takes {interval} as long as before, measured side by side ({suspicion}).{sides_note} "
+        f"See {folder}"
+    )
+    return Exit.SLOWER if decision.confirmed and decision.ratio > 1.0 else Exit.OK

@@ -1,7 +1,7 @@
 """Confirms a change: measures both sides of it again, interleaved in one run on this machine.
 
-The cell runs in two environments, with the old and with the new packages. If the scenario's file changed, a change of
-its time isn't a change of the software, so it isn't confirmed.
+The cell runs in two environments, with the old and with the new packages. Both run the current version of the
+scenario's file.
 """
 
 import math
@@ -105,15 +105,12 @@ def plan_confirmation(
     """Return the run that decides a group of findings. `before` and `after` are the runs before and after the change.
 
     `usual` has the options of the measurement, and the folder for runs. `scripts` are files of scenarios from outside
-    the project. Raises UsageError if a side can't be restored, if both sides are equal, and if the scenario's file
-    changed.
+    the project. Raises UsageError if a side can't be restored, or if both sides have the same packages.
     """
     key = members[0].key
     old, new = (summary.software[name_on(key.environment, key.device, summary.software)] for summary in (before, after))
-    if before.scenarios[key.scenario].hash != after.scenarios[key.scenario].hash:
-        raise _explain_changed_file(members[0], before.commit, after.commit)
     if old.pins == new.pins:
-        raise _explain_equal_sides(members[0], old, new)
+        raise _explain_equal_sides(members[0], before, after)
     sides = tuple(_format_environment(key.environment, key.device, software) for software in (old, new))
     request = Request(
         scenarios=[next((str(path) for path in scripts if path.stem == key.scenario), key.scenario)],
@@ -153,30 +150,28 @@ def _make_request_fields(key: Key) -> dict[str, Any]:
     }
 
 
-def _explain_changed_file(finding: SeriesFinding, old_commit: str, new_commit: str) -> UsageError:
-    """Return the error for a change whose two sides are different versions of the scenario's file."""
-    key = finding.key
-    advice = "To annotate the change: harness history note"
-    if old_commit and new_commit:
-        versions = ["--base", old_commit.removesuffix("+"), "--head", new_commit.removesuffix("+")]
-        command = ["harness", "matrix", "-s", key.scenario, *versions, "-e", key.environment, "-e", key.reference]
-        advice = f"To compare the two versions: {shlex.join(command)}. {advice}"
-    return UsageError(f"{key.cell}: the file of the scenario changed before {finding.since}.", advice)
-
-
-def _explain_equal_sides(
-    finding: SeriesFinding, old_software: SeriesSoftware, new_software: SeriesSoftware
-) -> UsageError:
-    """Return the error for a change whose two sides would be the same software today."""
-    advice = "To annotate the change: harness history note"
-    if old_software.image != new_software.image:
+def _explain_equal_sides(finding: SeriesFinding, before: Summary, after: Summary) -> UsageError:
+    """Return the error for a change whose two sides have the same packages."""
+    key, advice = finding.key, "To annotate the change: harness history note"
+    if before.scenarios[key.scenario].hash != after.scenarios[key.scenario].hash:
+        commits = [summary.commit.removesuffix("+") for summary in (before, after)]
+        command = ["harness", "matrix", "-s", key.scenario, "--base", commits[0], "--head", commits[1]]
+        command += ["-e", key.environment, "-e", key.reference]
         return UsageError(
-            f"{finding.key.cell}: before {finding.since}, the image was rebuilt with the same packages. The earlier "
-            "image can't be restored, because images are built from lock files.",
+            f"{key.cell}: the file of the scenario changed before {finding.since}.",
+            f"To compare the two versions: {shlex.join(command)}. {advice}" if all(commits) else advice,
+        )
+    images = [
+        summary.software[name_on(key.environment, key.device, summary.software)].image for summary in (before, after)
+    ]
+    if images[0] != images[1]:
+        return UsageError(
+            f"{key.cell}: before {finding.since}, the image was rebuilt with the same packages. The earlier image "
+            "can't be restored, because images are built from lock files.",
             advice,
         )
     return UsageError(
-        f"{finding.key.cell}: the measured software didn't change before {finding.since}, so both sides are equal.",
+        f"{key.cell}: the measured software didn't change before {finding.since}, so both sides are equal.",
         f"The machine changed, or something changed that isn't recorded. {advice}",
     )
 

@@ -90,6 +90,9 @@ def test_another_lock_is_the_environment_with_the_packages_of_then(sides):
     assert (request.rounds, request.cpus, request.gpu) == (10, "1", False)
     command = "harness matrix -s keras_step -a call=fit -e tf2.1+numpy==1.17.5 -e tf2.1 --cpus 1 --rounds 10"
     assert sorted(confirmation.make_command()) == sorted(command.split())
+    # both sides run the current version of the file
+    edited = replace(sides[0], scenarios={"keras_step": MeasuredSeries("another", "")})
+    assert plan([finding()], edited, sides[1]) == confirmation
     # the versions of keras-nightly are kept if they differ
     pins = sides[1].software["tf2.1"].pins
     nightlies = [summary({**pins, "keras-nightly": version}) for version in ("3.1", "3.2")]
