@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING
 
 from harness.environments import index
 from harness.machine import git
-from harness.model.environment import TENSORFLOW, Environment
+from harness.model.environment import NIGHTLIES, TENSORFLOW, Environment
 from harness.model.errors import UsageError
 
 if TYPE_CHECKING:
     from packaging.version import Version
-
-#: The packages of nightly wheels.
-NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
 
 _PIN = re.compile(r"([A-Za-z0-9][\w.-]*)==([\w.!+]+?)(?=$|,|\+[A-Za-z])")
 

@@ -5,12 +5,12 @@ import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from harness.bisect.candidates import NIGHTLIES, Candidate, find_moving
+from harness.bisect.candidates import Candidate, find_moving
 from harness.bisect.probe import Probe
 from harness.bisect.request import BisectRequest
 from harness.bisect.search import Search, SearchEnd
 from harness.model.defaults import LEVEL
-from harness.model.environment import TENSORFLOW, differences
+from harness.model.environment import NIGHTLIES, TENSORFLOW, differences
 from harness.model.scenario import STEP
 from harness.model.texts import counted, format_plain, joined
 from harness.report.blocks import FILES, REPORT, Block, Code, Column, Items, Link, Section, Text, Words, tabulate

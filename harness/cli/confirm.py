@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import session
-from harness.bisect.candidates import NIGHTLIES, find_moved_package
+from harness.bisect.candidates import find_moved_package
 from harness.bisect.folder import create_folder
 from harness.bisect.request import BisectRequest
 from harness.bisect.run import bisect
@@ -20,6 +20,7 @@ from harness.history.index import History
 from harness.history.request import ConfirmRequest
 from harness.history.states import NEAR, SeriesFinding, State, find_changes
 from harness.machine.identity import load_machine
+from harness.model.environment import NIGHTLIES
 from harness.model.errors import Exit, HarnessError, UsageError
 from harness.model.history import Decision, Key, Series, Summary
 from harness.model.launch import Status

@@ -8,8 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+#: TensorFlow packages whose versions are dates.
+NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
+
 #: Packages that contain the module `tensorflow`, in order of preference.
-TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "tf-nightly-cpu")
+TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", *NIGHTLIES)
 
 #: TensorFlow packages whose versions are dates.
 NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
@@ -18,7 +21,7 @@ NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
 KERAS = ("keras", "keras-nightly")
 
 #: The release lines: the newest stable TensorFlow, the daily wheels of TensorFlow, and daily Keras in `latest`.
-LINES = ("latest", "tf-nightly", "tf-nightly-cpu", "keras-nightly")
+LINES = ("latest", *NIGHTLIES, "keras-nightly")
 
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\]+)", re.MULTILINE)
 

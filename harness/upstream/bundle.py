@@ -25,7 +25,7 @@ from harness.session import read
 from harness.session.versions import find_files_with_hash
 from harness.store import codec
 from harness.upstream.bundle_subject import Axes, Subject, select, subject
-from harness.upstream.issue import issue, list_commands, requirements, sentence
+from harness.upstream.issue import issue, list_commands, make_python_command, requirements, sentence
 from harness.upstream.standalone import make_standalone
 
 #: A notebook that creates virtual environments, because a notebook rarely runs on the Python version of a release.
@@ -183,13 +183,10 @@ def _find_code(run: Run, name: str, project: Project) -> str:
 
 def _make_notebook(topic: Subject, code: str, requirement_files: Mapping[str, str]) -> str:
     """Return a notebook that creates the environments and runs repro.py. It is plain Python, and runs on Colab too."""
-    bin_python = [f"{side.environment.name}/bin/python" for side in topic.sides]
     parts = {
         "@about@": f"**{topic.worse.scenario.title}**\n\n{sentence(topic)}",
         '"@environments@"': repr({environment.name: environment.python for environment in topic.environments}),
-        '"@command@"': ", ".join(
-            map(repr, [bin_python[0], "repro.py", *(bin_python if len(topic.environments) > 1 else [])])
-        ),
+        '"@command@"': ", ".join(map(repr, make_python_command(topic))),
         '"@files@"': json.dumps({"repro.py": code, **requirement_files}, indent=1),
     }
     notebook = json.loads(_NOTEBOOK.read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ from harness.analysis.quantities import growth_difference, is_time, linear
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Estimate, combine, exp_limited, log_ratios
 from harness.model.defaults import LEVEL
-from harness.model.environment import Environment
+from harness.model.environment import NIGHTLIES, Environment
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.launch import Clock
 from harness.model.scenario import GROWTH, STEP, Cell, Scenario
@@ -20,9 +20,6 @@ from harness.report import format
 
 #: Values or globs for each axis.
 Axes = Mapping[str, Sequence[str]]
-
-#: The packages of nightly wheels. Issue forms ask whether a nightly has the problem.
-_NIGHTLY_PACKAGES = ("tf-nightly", "tf-nightly-cpu")
 
 #: Outcomes without a measured value. A claim with such an outcome can't be the subject.
 _OUTCOMES_WITHOUT_VALUE = (ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED)
@@ -72,16 +69,12 @@ class Subject:
         return self.ratio.interval.low > (0.0 if isinstance(self.ratio, Difference) else 1.0)
 
     @property
-    def is_turned(self) -> bool:
-        """Whether the value of the better side is larger, so that the sides should be swapped."""
+    def ordered(self) -> "Subject":
+        """The comparison with the larger value on the worse side."""
         neutral_value = 0.0 if isinstance(self.ratio, Difference) else 1.0
-        return self.ratio is not None and self.ratio.value < neutral_value
-
-    @property
-    def turned(self) -> "Subject":
-        """The comparison with swapped sides."""
-        assert self.better
-        return replace(self, worse=self.better, better=self.worse, ratio=self.ratio and self.ratio.inverse)
+        if self.better is None or self.ratio is None or self.ratio.value >= neutral_value:
+            return self
+        return replace(self, worse=self.better, better=self.worse, ratio=self.ratio.inverse)
 
     def label(self, side: IssueSide) -> str:
         """Return a name for a side that shows how the sides differ: `predict`, `tf2.2`, or `tf2.2, predict`."""
@@ -158,8 +151,7 @@ def subject(results: Results) -> Subject:
         compared = max(same_work, key=lambda finding: finding.distance).compared
         candidate = _make_subject(results, answer.comparison.of, compared.cell, compared.other)
         if candidate is not None:
-            candidate = replace(candidate, ratio=compared.ratio, level=compared.level)
-            return candidate.turned if candidate.is_turned else candidate
+            return replace(candidate, ratio=compared.ratio, level=compared.level).ordered
     for cell in results.found.series:
         candidate = _make_subject(results, STEP, cell, None)
         if candidate is not None:
@@ -209,8 +201,7 @@ def select(results: Results, scenarios: Sequence[str], environments: Sequence[st
             + "\n    ".join(map(str, cells[:2])),
         )
     sides = [side for cell in cells if (side := _make_side(results, STEP, cell))]
-    selected_subject = _compare_sides(STEP, *sides)
-    return selected_subject.turned if selected_subject.is_turned else selected_subject
+    return _compare_sides(STEP, *sides).ordered
 
 
 def _get_value(axis: str, cell: Cell) -> str:
@@ -235,11 +226,11 @@ def move_subject(results: Results, original: Subject, environment: str) -> Subje
 
 
 def find_nightlies(results: Results) -> list[str]:
-    """Return the names of the run's nightly environments."""
+    """Return the names of the run's nightly environments. Issue forms ask whether a nightly has the problem."""
     return [
         environment.name
         for environment in results.run.environments
-        if any(name in pins(results.run, environment.name) for name in _NIGHTLY_PACKAGES)
+        if any(name in pins(results.run, environment.name) for name in NIGHTLIES)
     ]
 
 
