@@ -8,8 +8,8 @@ from harness.environments.catalog import load_environments
 from harness.environments.lines import resolve
 from harness.environments.requested import ReleaseLine, parse_requested
 from harness.model.errors import UsageError
-from harness.model.issues import make_unknown_error, parse
 from harness.model.scenario import Claim, Scenario
+from harness.plan.claims import find_claims
 from harness.project import Project
 from harness.scenarios.catalog import find_scenarios
 
@@ -29,21 +29,16 @@ def complete(request: BisectRequest) -> BisectRequest:
                 "harness repro list",
             )
         return request
-    project, issue = Project.find(), parse(request.issue)
+    project = Project.find()
     environments = load_environments(project)
-    pairs = [
-        (candidate, claim) for candidate in find_scenarios(project).scenarios.values() for claim in candidate.claims
-    ]
-    issue_claims = [(scenario, claim) for scenario, claim in pairs if claim.issue == issue]
-    if not issue_claims:
-        raise make_unknown_error(issue, [claim.issue for _, claim in pairs])
+    issue_claims = find_claims([request.issue], find_scenarios(project).scenarios.values())
     matching_claims = [
         (scenario, claim)
         for scenario, claim in issue_claims
         if request.scenario in ("", scenario.name) and _has_axes(scenario, claim, request.axes)
     ]
     if not matching_claims:
-        raise UsageError(f"No claim of {issue} matches the scenario and the axes.", "Omit -s and -a.")
+        raise UsageError(f"No claim of {request.issue} matches the scenario and the axes.", "Omit -s and -a.")
     scenario, claim = max(matching_claims, key=lambda pair: bool(_find_better_release(pair[1])))
     good, last_name = _find_better_release(claim), ""
     if not request.package:
@@ -54,7 +49,7 @@ def complete(request: BisectRequest) -> BisectRequest:
             last_name = [environment.name for environment in environments.values() if not environment.gpu_image][-1]
     return replace(
         request,
-        issue=issue.short,
+        issue=claim.issue.short,
         scenario=scenario.name,
         axes=scenario.claimed_axes(claim, claim.worse),
         of=claim.of,

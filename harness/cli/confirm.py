@@ -25,7 +25,7 @@ from harness.model.errors import Exit, HarnessError, UsageError
 from harness.model.history import Decision, Key, Series, Summary
 from harness.model.launch import Status
 from harness.model.texts import counted, escape, joined
-from harness.session.request import ProfileRequest
+from harness.session.request import ProfileRequest, Request
 from harness.session.running import Ended
 
 #: The largest number of searches for the wheel of one series that end without a pair of wheels.
@@ -143,11 +143,14 @@ def _measure_group(
         )
     before, after = suspicion.sides[key, group[0].since]
     question = confirming.plan_confirmation(group, before, after, options, scripts)
-    planned = session.plan(question.request)
     say(f"Measuring both sides of {counted(len(group), 'change')} since {group[0].since}: {escape(key.cell)}")
+    return question, _run(question.request, ["harness", *sys.argv[1:]], wait=wait)
+
+
+def _run(request: Request | ProfileRequest, command: Sequence[str], *, wait: bool) -> Ended:
     printer = ProgressPrinter()
     with handle_signals(printer.announce_stop):
-        return question, session.run(planned, printer, command=["harness", *sys.argv[1:]], wait=wait)
+        return session.run(session.plan(request), printer, command=command, wait=wait)
 
 
 def _search_wheels(
@@ -161,10 +164,10 @@ def _search_wheels(
     worst_decision = max(slowdowns, key=lambda decision: decision.ratio, default=None)
     if not (worst_decision and worst_decision.versions and options.search):
         return decisions, False
-    printer, fields, is_stopped = ProgressPrinter(), dict[str, Any](), False
+    fields, is_stopped = dict[str, Any](), False
     try:
-        fields |= _locate_change(worst_decision, question, options, printer, wait=wait)
-        fields |= _profile_change(replace(worst_decision, **fields), question, options, printer, wait=wait)
+        fields |= _locate_change(worst_decision, question, options, wait=wait)
+        fields |= _profile_change(replace(worst_decision, **fields), question, options, wait=wait)
     except KeyboardInterrupt:
         is_stopped = True
     located = [
@@ -184,12 +187,7 @@ def _store_decisions(decisions: _Decisions) -> None:
 
 
 def _locate_change(
-    decision: Decision,
-    question: confirming.ConfirmationRun,
-    options: ConfirmRequest,
-    printer: ProgressPrinter,
-    *,
-    wait: bool,
+    decision: Decision, question: confirming.ConfirmationRun, options: ConfirmRequest, *, wait: bool
 ) -> dict[str, Any]:
     """Search the wheels between the two versions of a decision. Return the result as fields of the decision."""
     request = BisectRequest(
@@ -209,6 +207,7 @@ def _locate_change(
             request = replace(request, good=good, bad=bad, package=package)
             folder = create_folder(request)
             say(f"Searching the wheels between {good} and {bad}: {folder}")
+            printer = ProgressPrinter()
             with handle_signals(printer.announce_stop):
                 result = bisect(request, folder, printer, wait=wait)
             break
@@ -246,12 +245,7 @@ def _list_searches(decision: Decision, question: confirming.ConfirmationRun) -> 
 
 
 def _profile_change(
-    decision: Decision,
-    question: confirming.ConfirmationRun,
-    options: ConfirmRequest,
-    printer: ProgressPrinter,
-    *,
-    wait: bool,
+    decision: Decision, question: confirming.ConfirmationRun, options: ConfirmRequest, *, wait: bool
 ) -> dict[str, Any]:
     """Profile the versions before and after the change. Return the result as fields of the decision."""
     request = ProfileRequest(
@@ -265,8 +259,7 @@ def _profile_change(
     )
     try:
         say(f"Profiling {joined(list(decision.sides))}")
-        with handle_signals(printer.announce_stop):
-            ended_run = session.run(session.plan(request), printer, command=request.command(), wait=wait)
+        ended_run = _run(request, request.command(), wait=wait)
         if ended_run.interrupted:
             raise KeyboardInterrupt
         functions = confirming.find_changed_functions(ended_run.folder, ended_run.results, decision.sides)

@@ -24,11 +24,17 @@ def find_claims(typed: Iterable[str], scenarios: Iterable[Scenario]) -> list[Sce
     An issue is specified as T#40261, as its URL, or only as its number if scenarios don't have issues of several
     repositories with this number. Raises UsageError for invalid text, and for an issue that no scenario checks.
     """
+    by_issue = group_by_issue(scenarios)
+    return [pair for name in dict.fromkeys(find_issue(text, by_issue) for text in typed) for pair in by_issue[name]]
+
+
+def group_by_issue(scenarios: Iterable[Scenario]) -> dict[Issue, list[ScenarioClaim]]:
+    """Return the claims about each issue, with their scenarios."""
     by_issue: dict[Issue, list[ScenarioClaim]] = {}
     for scenario in scenarios:
         for claim in scenario.claims:
             by_issue.setdefault(claim.issue, []).append((scenario, claim))
-    return [pair for name in dict.fromkeys(find_issue(text, by_issue) for text in typed) for pair in by_issue[name]]
+    return by_issue
 
 
 def find_issue(typed: str, known: Collection[Issue]) -> Issue:

@@ -1,8 +1,7 @@
 """The subject of a bundle: one or two cells of a run, with their results."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from harness.analysis.claim_rules import ClaimOutcome
 from harness.analysis.claims import ClaimPlace, ClaimResult
@@ -185,15 +184,12 @@ def select(results: Results, scenarios: Sequence[str], environments: Sequence[st
     for axis in axes:
         if axis not in names:
             raise make_unknown_error(axis, names, "axis")
-    filters: list[tuple[Sequence[str], str, Callable[[Cell], str]]] = [
-        (scenarios, "scenario", lambda cell: cell.scenario),
-        (environments, "environment", lambda cell: cell.environment),
-        *((values, f"value of {axis}", partial(_get_value, axis)) for axis, values in axes.items()),
-    ]
-    for patterns, noun, get_name in filters:
+    facts = {cell: {"scenario": cell.scenario, "environment": cell.environment, **cell.axes} for cell in cells}
+    for name, patterns in {"scenario": scenarios, "environment": environments, **axes}.items():
         if patterns:
-            selected = resolve(patterns, list(dict.fromkeys(map(get_name, cells))), noun)
-            cells = [cell for cell in cells if get_name(cell) in selected]
+            noun = f"value of {name}" if name in axes else name
+            selected = resolve(patterns, list(dict.fromkeys(facts[cell].get(name, "") for cell in cells)), noun)
+            cells = [cell for cell in cells if facts[cell].get(name, "") in selected]
     if len(cells) not in (1, 2):
         raise UsageError(
             f"{len(cells)} cells are selected, but a script can run only 1 or 2.",
@@ -202,10 +198,6 @@ def select(results: Results, scenarios: Sequence[str], environments: Sequence[st
         )
     sides = [side for cell in cells if (side := _make_side(results, STEP, cell))]
     return _compare_sides(STEP, *sides).ordered
-
-
-def _get_value(axis: str, cell: Cell) -> str:
-    return cell.axes.get(axis, "")
 
 
 def move_subject(results: Results, original: Subject, environment: str) -> Subject | None:

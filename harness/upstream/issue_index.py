@@ -106,9 +106,6 @@ class Library:
 def load_library() -> Library:
     """Return the issues in the headers of the project's scenarios. Scenarios with an invalid file are skipped."""
     project = Project.find()
-    by_issue: dict[Issue, list[tuple[Scenario, Claim]]] = {}
-    for scenario in find_scenarios(project).scenarios.values():
-        for claim in scenario.claims:
-            by_issue.setdefault(claim.issue, []).append((scenario, claim))
+    by_issue = claims.group_by_issue(find_scenarios(project).scenarios.values())
     newest = claims.find_newest(load_environments(project))
     return Library({issue: KnownIssue(issue, by_issue[issue]) for issue in sorted(by_issue)}, newest)

@@ -16,7 +16,6 @@ from harness.bisect.request import BisectRequest
 from harness.bisect.search import EqualEndpointsError
 from harness.cli import app
 from harness.cli import confirm as confirming
-from harness.cli.running import ProgressPrinter
 from harness.history import summary
 from harness.history.confirm import ConfirmationRun
 from harness.history.index import History
@@ -258,7 +257,7 @@ def test_a_nightly_that_its_keras_made_slower_is_searched_among_the_versions_of_
     for keras in (("3.1.dev1", "3.2.dev2"), ()):
         searches.clear()
         question = ConfirmationRun([finding], request, (wheels[0], wheels[1]), versions=wheels, keras_nightlies=keras)
-        location = confirming._locate_change(decision, question, ConfirmRequest(), ProgressPrinter(), wait=False)
+        location = confirming._locate_change(decision, question, ConfirmRequest(), wait=False)
         # the slower wheel was installed with the newer version, so it is an end itself
         ends = [f"{wheels[1]}+keras-nightly=={keras[0]}", wheels[1]] if keras else []
         assert searches == [(*wheels, ""), *([(*ends, "keras-nightly")] if ends else [])]
