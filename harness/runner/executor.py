@@ -225,9 +225,9 @@ class RunExecutor:
                     self._make_launching(slot, cell, sized, thorough=is_first, starts=starts, place=len(launchings))
                 )
                 position += 1
-            turns = order_turn(self.plan.seed, f"{group.name}/{index}", number, len(launchings), sampling.turns or 0)
-            longest = TURNS_PATIENCE * (sampling.turns or 0) * sampling.sample_seconds
-            turns = turns if len(launchings) > 1 else []
+            turn_count = (sampling.turns or 0) if len(launchings) > 1 else 0
+            turns = order_turn(self.plan.seed, f"{group.name}/{index}", number, len(launchings), turn_count)
+            longest = TURNS_PATIENCE * turn_count * sampling.sample_seconds
             launches = self._run_together(launchings, turns, longest, at_once=max(1, len(starts)))
             for launch in launches:
                 ledger.add(launch)

@@ -31,7 +31,7 @@ TOLERANCE = 0.1
 
 #: The duration of an interleaved launch as a multiple of its measurement time. The launch also makes untimed calls
 #: between its samples, and takes more samples in some turns.
-UNMEASURED = 2.0
+INTERLEAVED_FACTOR = 2.0
 
 #: The smallest number of calls in a launch, even if calls are slow: three turns, one of which has two calls.
 FEWEST_CALLS = 4
@@ -248,7 +248,7 @@ def round_seconds(plan: Plan, ledger: RoundLog, group: Group) -> float:
         return 0.0
     sampling = sizing.samplings(plan.sampling, [group.name], ledger.launches, plan.single_steps)[group.name]
     planned = sampling.measure_seconds or 0.0
-    planned *= UNMEASURED if plan.in_turns(group) else 1.0
+    planned *= INTERLEAVED_FACTOR if plan.in_turns(group) else 1.0
 
     def seconds(cell: Cell) -> float:
         own_pilots = [pilot for pilot in pilots if pilot.group == group.name] or pilots
