@@ -8,6 +8,7 @@ from harness.analysis.comparisons import compare, ratios
 from harness.analysis.observations import find_commit
 from harness.analysis.quantities import PIECE, calls_looked_at, growth_difference
 from harness.analysis.results import Results
+from harness.analysis.statistics import log_ratios
 from harness.analysis.verdicts import Verdict, Withheld, compute_shown_alpha
 from harness.model.launch import Launch
 from harness.model.scenario import GROWTH, STEP, Cell
@@ -94,10 +95,10 @@ class ProbeRun:
     def differences(self, text: str, fixed: str) -> list[float]:
         """Return log(value(text) / value(fixed)) for each round with both values; for memory growth, the difference."""
         probe_values, fixed_values = self.values(text), self.values(fixed)
+        if self.of != GROWTH:
+            return log_ratios(probe_values, fixed_values)
         common_rounds = sorted(probe_values.keys() & fixed_values.keys())
-        if self.of == GROWTH:
-            return [probe_values[number] - fixed_values[number] for number in common_rounds]
-        return [math.log(probe_values[number] / fixed_values[number]) for number in common_rounds]
+        return [probe_values[number] - fixed_values[number] for number in common_rounds]
 
     def why_not(self, text: str) -> str:
         """Return why an environment has no value; empty if it has one."""

@@ -102,6 +102,14 @@ class Subject:
         suffix = " per call" if self.of == GROWTH else ""
         return f"{format.number(value * unit.factor)} {unit.symbol}{suffix}".rstrip()
 
+    def format_interval(self, estimate: Estimate, level: float) -> str:
+        """Format the interval of a value of the quantity: ` (95 %: 3.9 ms to 4.3 ms)`; empty without an interval."""
+        if estimate.interval is None:
+            return ""
+        return (
+            f" ({format.level(level)}: {self.amount(estimate.interval.low)} to {self.amount(estimate.interval.high)})"
+        )
+
     @property
     def clause(self) -> str:
         """The result as a clause: `predict takes 4.10 times as long as model(x) (95 %: 3.90 to 4.30)`."""
@@ -114,12 +122,7 @@ class Subject:
             return f"{worse}{quantity} {self.amount(self.worse.mean.value)}"
         better = self.label(self.better)
         if isinstance(ratio, Difference):
-            interval = ratio.interval
-            suffix = (
-                f" ({format.level(self.level)}: {self.amount(interval.low)} to {self.amount(interval.high)})"
-                if interval
-                else ""
-            )
+            suffix = self.format_interval(ratio, self.level)
             return f"{worse}{quantity} {self.amount(ratio.value)} more than {better}{suffix}"
         suffix = f" ({format.level(self.level)}: {format.format_interval(ratio.interval)})" if ratio.interval else ""
         comparison = "as long" if verb == "takes" else "as much"

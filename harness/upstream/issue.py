@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 
 from harness.analysis.claim_rules import ClaimOutcome
+from harness.analysis.claims import ClaimResult
 from harness.analysis.environments import pins
 from harness.analysis.results import Results
 from harness.backends import registry
@@ -193,17 +194,9 @@ def _describe_current(results: Results, subject: Subject) -> str:
     quantity = "time per step" if subject.of == STEP else subject.of
     lines += [f"| | {quantity} | rounds |", "| --- | --- | --- |"]
     for side in subject.sides:
-        if side.mean is None:
-            continue
-        interval = side.mean.interval
-        interval_text = (
-            f" ({format.level(LEVEL)}: {subject.amount(interval.low)} to {subject.amount(interval.high)})"
-            if interval
-            else ""
-        )
-        lines.append(
-            f"| {subject.label(side)} | {subject.amount(side.mean.value)}{interval_text} | {len(side.values)} |"
-        )
+        if side.mean:
+            value = f"{subject.amount(side.mean.value)}{subject.format_interval(side.mean, LEVEL)}"
+            lines.append(f"| {subject.label(side)} | {value} | {len(side.values)} |")
     lines += [
         "",
         "In each round, each side runs in a fresh process, in shuffled order. The ratio compares the two sides of "
@@ -215,15 +208,13 @@ def _describe_current(results: Results, subject: Subject) -> str:
         )
     elif subject.better is not None and not subject.is_shown:
         lines.append(f"The measurement doesn't establish that {subject.label(subject.worse)} takes longer.")
-    lines += ["", *_describe_claim(subject)] if subject.claim else []
+    lines += ["", *_describe_claim(subject, subject.claim)] if subject.claim else []
     lines += ["", f"Measured with harness {run.harness}, run {run.id}."]
     return "\n".join(lines)
 
 
-def _describe_claim(subject: Subject) -> list[str]:
+def _describe_claim(subject: Subject, claim_result: ClaimResult) -> list[str]:
     """Return the claim of the issue, and its outcome in each environment."""
-    claim_result = subject.claim
-    assert claim_result
     claim = claim_result.claim
     low, high = claim.range
     claimed_range = (
@@ -239,11 +230,10 @@ def _describe_claim(subject: Subject) -> list[str]:
     for place in claim_result.places:
         if place.outcome is ClaimOutcome.NOT_MEASURED:
             continue
-        measured = ""
+        measured = place.why
         if place.estimate is not None:
-            number = format.ratio if claim.ratio else lambda estimate: subject.amount(estimate.value)
-            measured = number(place.estimate)
-        lines.append(f"| {place.environment} | {place.outcome} | {measured or place.why} |")
+            measured = format.ratio(place.estimate) if claim.ratio else subject.amount(place.estimate.value)
+        lines.append(f"| {place.environment} | {place.outcome} | {measured} |")
     if claim_result.fixed:
         fixed_in = claim_result.fixed.environment
         lines += ["", f"The difference isn't seen in {fixed_in}: it was {claim_result.fixed_between}."]
