@@ -14,9 +14,6 @@ NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
 #: Packages that contain the module `tensorflow`, in order of preference.
 TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", *NIGHTLIES)
 
-#: TensorFlow packages whose versions are dates.
-NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
-
 #: Packages that contain the module `keras`, in order of preference.
 KERAS = ("keras", "keras-nightly")
 
