@@ -57,12 +57,8 @@ _CUDA = ("cuda-runtime", "cublas", "cufft", "curand", "cusolver", "cusparse", "c
 _OTHER_CUDA = ("cuda-nvrtc", "nccl", "nvjitlink", "nvtx")
 
 
-#: uv's option against builds, and the advice if a lock can't be resolved with it.
+#: uv's option against builds, which uv's messages also name.
 _NO_BUILD = "--no-build"
-_TRUST_ADVICE = (
-    "If a package has no wheel, reading its requirements runs its code with your rights. If you trust it: harness "
-    "matrix --trust"
-)
 
 #: The end of the names of locks that were resolved without building source packages.
 _PLANNED = ".planned.txt"
@@ -191,6 +187,15 @@ def _list_build_options(project: Project, environment: Environment, builds: Buil
     return [_NO_BUILD] if builds is Builds.NONE else []
 
 
+def _add_trust_advice(message: str, advice: str = "") -> str:
+    """Return the advice, with advice about --trust if uv's message says that a build would help."""
+    trust_advice = (
+        "Reading the requirements of a package without a wheel runs its code with your rights. If you trust the "
+        "package: harness matrix --trust"
+    )
+    return "\n".join(filter(None, [advice, trust_advice if _NO_BUILD in message else ""]))
+
+
 def list_inputs(environment: Environment, device: Device) -> list[str]:
     """Return the requirements for the resolver: the release, Keras, CUDA, and build tools of old source packages.
 
@@ -257,7 +262,7 @@ def resolve(project: Project, environment: Environment, device: Device, builds: 
         raise error(
             f"The requirements of {environment.asked or environment.name} can't be resolved:\n"
             f"{get_last_lines(process.stderr, 20)}",
-            _TRUST_ADVICE if _NO_BUILD in options else "",
+            _add_trust_advice(process.stderr),
         )
     return _format_heading(environment, device) + process.stdout
 
@@ -275,17 +280,13 @@ def resolve_moved(project: Project, environment: Environment, device: Device, bu
         return f"{_format_heading(environment, device)}# {description}: {environment.source}.\n{lines}"
     text = lock.path.read_text(encoding="utf-8")
     options = [f"--python={find_python(environment.python)}", *_list_time_options(environment)]
-    build_options = _list_build_options(project, environment, builds)
+    options += _list_build_options(project, environment, builds)
     try:
         lines = lock_overrides.resolve(
-            base.name,
-            text,
-            list_inputs(base, device),
-            _list_overrides(environment, device),
-            [*options, *build_options],
+            base.name, text, list_inputs(base, device), _list_overrides(environment, device), options
         )
     except UsageError as error:
-        error.advice = "\n".join(filter(None, [error.advice, _TRUST_ADVICE if build_options else ""]))
+        error.advice = _add_trust_advice(error.message, error.advice)
         raise
     changes = joined(differences(pins(lines), lock.pins))
     return f"{_format_heading(environment, device)}# {_describe_base(base.name, lock.sha256)}: {changes}.\n{lines}"

@@ -82,7 +82,7 @@ def test_a_search_is_measured_kept_reported_and_taken_up_without_a_launch(make_r
 def test_a_search_measures_on_the_device_that_was_requested(make_request, monkeypatch, tmp_path):
     devices, requests = [], []
 
-    def load_lock(project, environment, device):
+    def load_lock(project, environment, device, **_):
         devices.append(device)
         return SimpleNamespace(environment=environment)
 
