@@ -12,7 +12,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -23,9 +22,6 @@ from harness.model.backend import ImageStore
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UsageError, explain_unwritable
 from harness.project import Project
-
-if TYPE_CHECKING:
-    import requests
 
 #: A download fails after this many seconds without data.
 _TIMEOUT_SECONDS = 60
@@ -122,25 +118,20 @@ def download(files: Iterable[File], folder: Path, say: Callable[[str], object]) 
     `say` receives a line about each downloaded file. Raises CannotRunHereError if a file is unavailable, or if its hash
     differs from the one in the lock.
     """
-    import requests
-
     by_path = {folder / file.filename: file for file in files}
     folder.mkdir(parents=True, exist_ok=True)
     remove_unfinished(folder)
     missing = [path for path, file in by_path.items() if not _has_hash(path, file.hashes["sha256"])]
-    # a session uses the proxies and certificates in the environment variables
-    with requests.Session() as session:
-        session.mount("https://", requests.adapters.HTTPAdapter(max_retries=3))
-        for count, path in enumerate(missing, 1):
-            url = index.find_address(by_path[path])
-            try:
-                with replace_file(path) as part:
-                    _copy(session, url, part)
-                    if not _has_hash(part, by_path[path].hashes["sha256"]):
-                        raise CannotRunHereError(f"The hash of {url} differs from the hash in the lock file.")
-            except OSError as error:
-                raise CannotRunHereError(f"{url} could not be downloaded to {folder}: {error}.") from None
-            say(f"{count} of {len(missing)}: {path.name} ({path.stat().st_size / 1e6:.1f} MB)")
+    for count, path in enumerate(missing, 1):
+        url = index.find_address(by_path[path])
+        try:
+            with replace_file(path) as part:
+                _copy(url, part)
+                if not _has_hash(part, by_path[path].hashes["sha256"]):
+                    raise CannotRunHereError(f"The hash of {url} differs from the hash in the lock file.")
+        except OSError as error:
+            raise CannotRunHereError(f"{url} could not be downloaded to {folder}: {error}.") from None
+        say(f"{count} of {len(missing)}: {path.name} ({path.stat().st_size / 1e6:.1f} MB)")
     return list(by_path)
 
 
@@ -152,12 +143,14 @@ def _has_hash(path: Path, digest: str) -> bool:
         return hashlib.file_digest(file, "sha256").hexdigest() == digest
 
 
-def _copy(session: "requests.Session", url: str, path: Path) -> None:
+def _copy(url: str, path: Path) -> None:
     """Copy a local file or download a remote one. Raises OSError (also for errors of the library requests)."""
+    import requests
+
     parts = urlsplit(url)
     if parts.scheme == "file":
         shutil.copyfile(url2pathname(parts.path), path)
         return
-    with session.get(url, stream=True, timeout=_TIMEOUT_SECONDS) as response, path.open("wb") as file:
+    with requests.get(url, stream=True, timeout=_TIMEOUT_SECONDS) as response, path.open("wb") as file:
         response.raise_for_status()
         file.writelines(response.iter_content(1 << 20))
