@@ -25,7 +25,6 @@ _EXCLUDED_FIELDS = (
     "seed",
     "results",
     "reference",
-    "spread",
     "on",
     "shard",
     "balance",

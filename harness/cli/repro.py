@@ -24,7 +24,6 @@ _PRESET_FIELDS = (
     "interleave",
     "shard",
     "balance",
-    "spread",
     "on",
 )
 

@@ -24,7 +24,6 @@ _PRESET_FIELDS = (
     "measure",
     "shard",
     "balance",
-    "spread",
     "on",
 )
 

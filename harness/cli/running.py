@@ -86,7 +86,7 @@ def _measure_plan(
 ) -> tuple[session.Ended, Sequence[str]]:
     """Measure a plan on the machine, in a slot or in shards. Return the run, and sentences about missing shards."""
     command, request = ["harness", *sys.argv[1:]], planned.request
-    if not (isinstance(request, session.Request) and (request.slots or request.spread or request.on)):
+    if not (isinstance(request, session.Request) and (request.slots or request.on)):
         return session.run(planned, printer, command=command, wait=wait), ()
     from harness.fleet import dispatch  # noqa: PLC0415 - only shards need it
 

@@ -1,13 +1,12 @@
 """Packs the files that another machine needs to measure a shard: harness, its project, and files of the request."""
 
-import hashlib
 import io
 import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -28,22 +27,6 @@ LAUNCHES_MOST = 8 * 1024**3
 #: own limits in bytes.
 MOST_FILES, MOST_BYTES, MOST_DEEP = 1_000_000, 2 * LAUNCHES_MOST, 32
 MOST_OF_FILE = {"run.json": RUN_MOST, "launches.jsonl": LAUNCHES_MOST}
-
-#: Shell variables with the folders of harness and the project in an unpacked parcel.
-ENVIRON = {"PYTHONPATH": "$PWD/code", "HARNESS_PROJECT": "$PWD/project"}
-
-
-@dataclass(frozen=True, slots=True)
-class Parcel:
-    """An archive (gzip), and the packages that harness requires, with their versions."""
-
-    archive: bytes
-    packages: Sequence[str]
-
-    @property
-    def name(self) -> str:
-        """The name, which depends on the contents: 16 hexadecimal digits."""
-        return hashlib.sha256(self.archive + "\n".join(self.packages).encode()).hexdigest()[:16]
 
 
 def unpack(archive: IO[bytes], folder: Path) -> None:
@@ -85,15 +68,17 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
             tar.extract(member, folder, filter="data")
 
 
-def pack(request: Request, scenarios: Iterable[Scenario]) -> tuple[Parcel, Request]:
-    """Return the files to send, and the request with the names and paths of its scenarios on the other machine."""
+def pack(request: Request, scenarios: Iterable[Scenario]) -> tuple[bytes, Request]:
+    """Return an archive (gzip) of the files to send, and the request with the paths of these files.
+
+    The archive has the folders `code` and `project`, and `packages.txt` with the packages that harness requires.
+    """
     project, buffer = Project.find(), io.BytesIO()
     names = []
-    # without times and owners, so that the same files give the same archive
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as archive:
 
         def add(path: Path, name: str) -> None:
-            archive.add(path, name, filter=_make_plain)
+            archive.add(path, name, filter=_select)
 
         add(Path(package_data.__file__).parent, "code/harness")
         if not package_data.IS_INSTALLED:  # an installed package contains these files
@@ -114,25 +99,16 @@ def pack(request: Request, scenarios: Iterable[Scenario]) -> tuple[Parcel, Reque
         if request.balance not in (None, EVENLY):
             for name in ("run.json", "launches.jsonl"):
                 add(request.balance / name, f"balance/{name}")
-        packages = _list_packages()
-        package_list = "\n".join(packages).encode()
+        packages = "\n".join(_list_packages()).encode()
         info = tarfile.TarInfo("packages.txt")
-        info.size = len(package_list)
-        archive.addfile(info, io.BytesIO(package_list))
+        info.size = len(packages)
+        archive.addfile(info, io.BytesIO(packages))
     balance = request.balance if request.balance in (None, EVENLY) else Path("balance")
-    remote_request = replace(request, scenarios=names, balance=balance)
-    # with time 0, because the archive must not depend on the current time
-    import gzip  # noqa: PLC0415 - only this function needs it
-
-    return Parcel(gzip.compress(buffer.getvalue(), 6, mtime=0), packages), remote_request
+    return buffer.getvalue(), replace(request, scenarios=names, balance=balance)
 
 
-def _make_plain(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    if "__pycache__" in info.name or info.issym() or info.islnk():
-        return None
-    info.uid = info.gid = info.mtime = 0
-    info.uname = info.gname = ""
-    return info
+def _select(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if "__pycache__" in info.name or info.issym() or info.islnk() else info
 
 
 def _list_packages() -> list[str]:

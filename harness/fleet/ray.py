@@ -1,338 +1,209 @@
-"""`--on ray`: measures shards on a Ray cluster. Each shard is a task, which Ray queues, places and retries.
+"""`--on http://…`: measures shards on a Ray cluster. Each shard is a job of Ray's Jobs API.
 
-Slots are custom resources named `slot`. Ray doesn't count CPUs and GPUs, because harness divides them itself
-(machine/slots.py). If the process or the node of a task fails, Ray runs the task again, on another node if necessary.
-
-If the head of the cluster fails, Ray ends every process that is connected to the cluster. So a child process connects,
-and this process can merge what has arrived.
+Nodes offer slots as a custom resource named `slot`. Ray doesn't count CPUs and GPUs, because harness divides them
+itself (machine/slots.py). The API is HTTP, so this machine and the cluster can have different versions of Ray and
+Python, and a cluster that fails doesn't end this process. If this process is killed, its jobs continue, and a resumed
+run fetches their results.
 """
 
-import asyncio
-import contextlib
+import base64
 import io
 import logging
 import os
-import shlex
-import shutil
-import signal
-import socket
-import subprocess
-import sys
-import tarfile
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.files import get_data_dir, make_folder
-from harness.fleet import parcel
-from harness.fleet.parcel import Parcel
-from harness.fleet.shell import ShellRunner, make_script
+from harness.fleet.parcel import unpack
+from harness.fleet.places import FINISHED_CODES, FOLDER, LAST_LINES, REMOTE_COMMAND, make_remote_script
 from harness.model.errors import CannotRunHereError, Exit
 
 #: The custom resource of a node. Its amount is the number of the node's slots.
 RESOURCE = "slot"
 
-#: The number of times that Ray runs a task again after its process or node has failed.
-RETRIES = 2
+#: Lines in the log of a job, around the stderr of the shard's command. The second ends with the exit code of the
+#: command. The rest of the log is an archive of the run's folder in base64.
+_BEGIN, _END = "harness-shard-begin", "harness-shard-end"
 
-#: The advice for a cluster that doesn't answer, and the seconds to wait for an answer.
-SILENT = (
-    "Check the cluster with `ray status` on its head node. --on needs the port of Ray's client on this node, "
-    "usually 10001."
-)
-ANSWER = 10.0
+#: The seconds to wait for an answer, the seconds of failed requests after which a cluster is lost, and the seconds
+#: between two requests.
+_TIMEOUT, _PATIENCE, _PAUSE = 30, 30.0, 1.0
 
-#: The size of the object store of a local cluster, near Ray's minimum of 75 MiB, because it has no large objects.
-STORE_BYTES = 80 * 2**20
+#: The seconds that Ray gives a stopped job to end. harness ends earlier, when it has removed its containers.
+_STOP_SECONDS = "120"
 
-#: The label with Ray's id of a node.
-_NODE_LABEL = "ray.io/node-id"
+#: The files in a job's working folder.
+_PARCEL, _SCRIPT = "parcel.tar.gz", "shard.sh"
 
-
-class StopSignal:
-    """An actor that makes all tasks of a run stop measuring."""
-
-    def __init__(self) -> None:
-        self._is_rung = asyncio.Event()
-
-    async def ring(self) -> None:
-        """Make all tasks stop now."""
-        self._is_rung.set()
-
-    async def wait(self) -> None:
-        """Wait until the tasks must stop."""
-        await self._is_rung.wait()
+#: The script of a job, before and after `make_remote_script`. To stop a job, Ray sends SIGTERM to all its processes.
+#: Ray's limits on threads and GPUs don't apply to harness. An unfinished run stays for the shard's next job.
+_UNPACK = f"""\
+folder=$HOME/{FOLDER}/$1
+mkdir -p "$folder" && tar -xzof {_PARCEL} -C "$folder" && cd "$folder" || exit {Exit.CANNOT_RUN_HERE:d}
+unset OMP_NUM_THREADS CUDA_VISIBLE_DEVICES
+trap : TERM
+echo {_BEGIN}"""
+_MEASURE = f"""\
+{REMOTE_COMMAND} >/dev/null
+code=$?
+echo {_END} $code
+if test -d runs; then tar -czf sent.tar.gz -C runs . && base64 sent.tar.gz || exit; fi
+case $code in {"|".join(str(int(code)) for code in FINISHED_CODES)}) rm -rf "$folder" ;; esac"""
 
 
-def measure(archive: bytes, name: str, words: Sequence[str], bell: Any) -> tuple[str, int, str, bytes]:
-    """Measure a shard on this node, with the unpacked parcel of this name.
+def open_cluster(on: str, parcel: bytes, say: Callable[[str], object]) -> list["RayPlace"]:
+    """Return a place for each slot of a Ray cluster. `on` is its address, or `ray` for the address in RAY_ADDRESS.
 
-    Return the node, the command's exit code, the last lines of its stderr, and the folder of its run as an archive.
-    Until then, the run is in the folder `fleet` in the user's data folder.
+    Raises CannotRunHereError if Ray isn't installed, or if the cluster doesn't answer or has no slots.
     """
-    import ray as module
-
-    ray: Any = module
-    node = ray.get_runtime_context().get_node_id()
-    offered = next(entry["Resources"].get(RESOURCE, 1) for entry in ray.nodes() if entry["NodeID"] == node)
-    runs = Path(tempfile.mkdtemp(dir=_unpack(archive, name) / "runs"))
-    folder = runs.parents[1]
-    if offered > 1:
-        words = [*words, "--slots", "auto"]
-    shell = ShellRunner(lambda line: print(line, file=sys.stderr, flush=True))
-
-    def listen() -> None:
-        with contextlib.suppress(ray.exceptions.RayError):
-            ray.get(bell.wait.remote())
-            shell.stop()
-
-    threading.Thread(target=listen, daemon=True).start()
-    command = make_script(
-        [*words, "--results", str(runs)],
-        shlex.quote(sys.executable),
-        environ=parcel.ENVIRON,
-        folder=shlex.quote(str(folder)),
-    )
-    code, message = shell.run(["sh", "-c", command])
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        tar.add(runs, ".")
-    shutil.rmtree(runs, ignore_errors=True)
-    return node, code, message, buffer.getvalue()
-
-
-def _unpack(archive: bytes, name: str) -> Path:
-    """Return the unpacked folder of a parcel on this node. Several tasks may request it at the same time."""
-    folder = get_data_dir() / "fleet" / name
-    if not folder.exists():
-        make_folder(folder.parent)
-        part = Path(tempfile.mkdtemp(dir=folder.parent))
-        parcel.unpack(io.BytesIO(archive), part / "all")
-        (part / "all" / "runs").mkdir()
-        with contextlib.suppress(OSError):  # another task has unpacked it
-            (part / "all").rename(folder)
-        shutil.rmtree(part)
-    return folder
-
-
-class RayExecutor:
-    """A Ray cluster that measures shards, as many at the same time as it has slots. Ray queues the others.
-
-    `address` is `local` (a cluster on this machine with `slots` slots, which ends with the run), `auto` (the cluster of
-    RAY_ADDRESS, or of this node), or an address for `ray.init`. Use it as a context manager.
-    """
-
-    is_here, queues = False, True
-
-    def __init__(self, address: str, given: Parcel, say: Callable[[str], object], slots: int = 1) -> None:
-        self.name = f"the Ray cluster {address}"
-        self._arguments, self._say = (address, given, slots), say
-        self._answers: dict[int, Future[Any]] = {}
-        self._lock, self._is_lost = threading.Lock(), False
-
-    def __enter__(self) -> "RayExecutor":
-        self._connection, end = Pipe()
-        program = f"from harness.fleet.ray import drive; drive({end.fileno()})"
-        # a new session, because Ctrl-C in the terminal must not end the connection to the cluster
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", program], pass_fds=[end.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
+    if on != "ray":
+        os.environ["RAY_API_SERVER_ADDRESS"] = on  # Ray prefers RAY_ADDRESS to an address that is passed
+    elif "RAY_ADDRESS" not in os.environ:
+        raise CannotRunHereError(
+            "--on ray measures on the Ray cluster in RAY_ADDRESS, but this variable isn't set.",
+            "Pass the cluster's address: --on http://HEAD:8265. For several slots of this machine, use --slots.",
         )
-        end.close()
-        threading.Thread(target=self._listen, daemon=True).start()
-        try:
-            self.slots: int = self._send_request(None, *self._arguments).result()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock, contextlib.suppress(OSError):
-            self._connection.send(None)
-        try:
-            self._process.wait(ANSWER)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-    def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
-        """Measure a shard on a node, and copy its run into a folder on this machine.
-
-        Return the command's exit code and the last lines of its stderr. Raises CannotRunHereError if no node can
-        measure any more, or if the cluster doesn't answer any more.
-        """
-        code, message, run = self._send_request("measure", list(words)).result()
-        if run:
-            parcel.unpack(io.BytesIO(run), into)
-        return code, message
-
-    def stop(self) -> None:
-        """End the current measurements, as Ctrl-C does."""
-        self._send_request("stop")
-
-    def _send_request(self, method: str | None, *arguments: object) -> "Future[Any]":
-        """Request something from the process that is connected to the cluster."""
-        answer: Future[Any] = Future()
-        with self._lock:
-            number = len(self._answers)
-            self._answers[number] = answer
-            if self._is_lost:
-                answer.set_exception(self._make_lost_error())
-            with contextlib.suppress(OSError):  # `_listen` notices that the process has ended
-                self._connection.send((number, method, arguments))
-        return answer
-
-    def _listen(self) -> None:
-        """Distribute the answers, until the process has ended."""
-        with contextlib.suppress(OSError, EOFError):
-            while True:
-                number, value, error = self._connection.recv()
-                if number is None:
-                    self._say(value)
-                elif error:
-                    self._answers[number].set_exception(CannotRunHereError(*error))
-                else:
-                    self._answers[number].set_result(value)
-        with self._lock:
-            self._is_lost = True
-            for answer in self._answers.values():
-                if not answer.done():
-                    answer.set_exception(self._make_lost_error())
-
-    def _make_lost_error(self) -> CannotRunHereError:
-        return CannotRunHereError("The cluster doesn't answer any more. Its head node has probably failed.", SILENT)
-
-
-def drive(descriptor: int) -> None:
-    """Connect to a cluster, and answer the requests of a `RayExecutor` until its end of the connection is closed."""
-    connection, lock = Connection(descriptor), threading.Lock()
-
-    def send(*answer: object) -> None:
-        with lock, contextlib.suppress(OSError):
-            connection.send(answer)
-
-    def answer(number: int, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-        try:
-            send(number, function(*arguments), None)
-        except CannotRunHereError as error:
-            send(number, None, (error.message, error.advice))
-        except Exception as error:  # noqa: BLE001 - Ray raises many kinds of errors after the cluster has failed
-            send(number, None, (f"The cluster doesn't answer any more: {_get_first_line(error)}.", SILENT))
-
-    with contextlib.suppress(EOFError, OSError), contextlib.ExitStack() as stack:
-        number, _, (address, archive, slots) = connection.recv()
-        cluster = _Cluster(address, archive, lambda sentence: send(None, sentence, None), slots)
-        answer(number, lambda: stack.enter_context(cluster).slots, ())
-        while request := connection.recv():
-            number, method, arguments = request
-            threading.Thread(target=answer, args=(number, getattr(cluster, method), arguments), daemon=True).start()
-
-
-class _Cluster:
-    """The connection of this process to a Ray cluster. `RayExecutor` explains the parameters."""
-
-    def __init__(self, address: str, given: Parcel, say: Callable[[str], object], slots: int) -> None:
-        self._address, self._parcel, self._say, self._local_slots = address, given, say, slots
-        self._refused: dict[str, str] = {}  # the errors of nodes that can't measure, by their ids
-
-    def __enter__(self) -> "_Cluster":
-        # set these before importing Ray: its processes must not send usage statistics
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        os.environ.setdefault("RAY_DEDUP_LOGS", "0")
-        try:
-            import ray as module
-        except ImportError:
-            raise CannotRunHereError(
-                "--on ray needs Ray.", "Install it into the environment of harness: python -m pip install ray"
-            ) from None
-        self._ray: Any = module
-        ray = self._ray
-        new: dict[str, Any] = {
-            "num_cpus": 0,
-            "num_gpus": 0,
-            "resources": {RESOURCE: self._local_slots},
-            "object_store_memory": STORE_BYTES,
-            "include_dashboard": False,
-        }
-        self._check_address()
-        before = signal.getsignal(signal.SIGTERM)
-        try:
-            ray.init(self._address, logging_level=logging.ERROR, **(new if self._address == "local" else {}))
-        except (OSError, RuntimeError, ValueError, TimeoutError) as error:
-            reason = next(iter(str(error).splitlines()), type(error).__name__)
-            raise CannotRunHereError(f"The Ray cluster {self._address} does not answer: {reason}", SILENT) from None
-        finally:
-            signal.signal(signal.SIGTERM, before)  # Ray installs a handler that ends the process
-        self.slots = int(ray.cluster_resources().get(RESOURCE, 0))
-        if not self.slots:
-            ray.shutdown()
-            raise self._make_no_slots_error()
-        self._bell = ray.remote(StopSignal).options(num_cpus=0, max_restarts=-1, max_task_retries=-1).remote()
-        self._task = ray.remote(measure)
-        self._archive = ray.put(self._parcel.archive)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ray.shutdown()
-
-    def measure(self, words: Sequence[str]) -> tuple[int, str, bytes]:
-        """Measure a shard on a node.
-
-        Return the command's exit code, the last lines of its stderr, and the folder of its run as an archive. If a node
-        can't measure, this shard and all later ones go to other nodes. Raises CannotRunHereError if no node remains.
-        """
-        while True:
-            selector = {"label_selector": {_NODE_LABEL: f"!in({','.join(self._refused)})"}} if self._refused else {}
-            task = self._task.options(num_cpus=0, resources={RESOURCE: 1}, max_retries=RETRIES, **selector)
-            try:
-                node, code, message, run = self._ray.get(
-                    task.remote(self._archive, self._parcel.name, list(words), self._bell)
-                )
-            except self._ray.exceptions.RayError as error:
-                return Exit.DEFECT, _get_first_line(error), b""
-            if code not in (Exit.CANNOT_RUN_HERE, Exit.USAGE):
-                return code, message, run
-            if node not in self._refused:
-                self._refused[node] = message
-                self._say(f"Measuring stopped on the node {node[:8]}: {message}")
-            if all(other in self._refused for other in self._list_nodes()):
-                raise self._make_no_slots_error()
-
-    def stop(self) -> None:
-        """End the current measurements, as Ctrl-C does."""
-        self._bell.ring.remote()
-
-    def _list_nodes(self) -> list[str]:
-        """Return the nodes that offer slots."""
-        return [node["NodeID"] for node in self._ray.nodes() if node["Alive"] and node["Resources"].get(RESOURCE)]
-
-    def _make_no_slots_error(self) -> CannotRunHereError:
-        if self._refused:
-            return CannotRunHereError("No node of the Ray cluster can measure.")
-        return CannotRunHereError(
+    try:
+        from ray.job_submission import JobSubmissionClient
+    except ImportError:
+        raise CannotRunHereError(
+            "--on needs Ray.", "Install it into the environment of harness: python -m pip install 'ray[default]'"
+        ) from None
+    try:
+        for handler in logging.getLogger("ray").handlers:
+            handler.setLevel(logging.ERROR)  # Ray reports each upload
+        client: Any = JobSubmissionClient()
+        # without a time limit, a request to a machine that has failed never ends
+        client._do_request = partial(client._do_request, timeout=_TIMEOUT)
+        nodes = _list_nodes(client)
+    except Exception as error:  # noqa: BLE001 - Ray raises many kinds of errors
+        raise CannotRunHereError(
+            f"The Ray cluster doesn't answer: {_get_first_line(error)}",
+            "Check it with `ray status` on its head node. The address is that of its dashboard, such as "
+            "http://HEAD:8265.",
+        ) from None
+    counts = [(node, int(node.resources_total.get(RESOURCE, 0))) for node in nodes]
+    if not any(count for _, count in counts):
+        raise CannotRunHereError(
             f"No node of the Ray cluster has slots (the custom resource `{RESOURCE}`).",
             f"""On each machine: harness fleet check, then ray start … --resources='{{"{RESOURCE}": 2}}'""",
         )
+    return [
+        RayPlace(node, number if count > 1 else 0, client, parcel, say)
+        for node, count in counts
+        for number in range(1, count + 1)
+    ]
 
-    def _check_address(self) -> None:
-        """Raise CannotRunHereError if nothing listens at the cluster's address, because Ray would retry for minutes."""
-        address = os.environ.get("RAY_ADDRESS", "") if self._address == "auto" else self._address
-        host, _, port = address.removeprefix("ray://").rpartition(":")
-        if not port.isdecimal():
-            return
+
+class RayPlace:
+    """A slot of a node of a Ray cluster. `slot` is its number, or 0 if the node has only one slot.
+
+    `client` is a client of Ray's Jobs API, and `parcel` is an archive.
+    """
+
+    def __init__(self, node: Any, slot: int, client: Any, parcel: bytes, say: Callable[[str], object]) -> None:
+        self.name = f"{node.node_name} ({node.node_id[:8]})" + (f" slot {slot}" if slot else "")
+        self._node_id, self._slot_words = node.node_id, ["--slots", "auto"] if slot else []
+        self._client, self._parcel, self._say = client, parcel, say
+        self._lock = threading.Lock()
+        self._job, self._is_stopped = "", False
+
+    def measure(self, shard: str, words: Sequence[str], into: Path, earlier: Path | None) -> tuple[int, str]:
+        """Measure a shard on the node, and copy its run. If an earlier process has started the job, wait for it.
+
+        Raises CannotRunHereError if the node has left the cluster, or if the cluster doesn't answer.
+        """
         try:
-            socket.create_connection((host.strip("[]"), int(port)), ANSWER).close()
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise CannotRunHereError(f"The Ray cluster {address} does not answer: {reason}.", SILENT) from None
+            jobs = [job.submission_id for job in self._client.list_jobs() if shard == (job.metadata or {}).get("shard")]
+            job = jobs[0] if jobs else self._submit(shard, words)
+        except Exception as error:  # noqa: BLE001 - Ray raises many kinds of errors
+            raise _explain(error) from None
+        with self._lock:
+            self._job = job
+        if self._is_stopped:
+            self.stop()
+        try:
+            details, log = self._follow(job)
+            stderr, _, result = log.partition(f"{_END} ")
+            code, _, archive = result.partition("\n")
+            if archive:
+                unpack(io.BytesIO(base64.b64decode(archive)), into)
+            self._client.delete_job(job)
+        except Exception as error:  # noqa: BLE001 - Ray raises many kinds of errors
+            return Exit.DEFECT, _explain(error).message
+        last_lines = [line.strip() for line in stderr.splitlines()][-LAST_LINES:] or [_get_first_line(details.message)]
+        return int(code or details.driver_exit_code or Exit.DEFECT), " ".join(last_lines)
+
+    def stop(self) -> None:
+        """End the measurement on the node, as Ctrl-C does."""
+        self._is_stopped = True
+        with self._lock:
+            if self._job:
+                self._client.stop_job(self._job)
+
+    def _submit(self, shard: str, words: Sequence[str]) -> str:
+        """Start a job on the node, and return its id. Raises CannotRunHereError if the node has left the cluster."""
+        if self._node_id not in [node.node_id for node in _list_nodes(self._client)]:
+            raise CannotRunHereError("The node has left the Ray cluster.")
+        script = "\n".join([_UNPACK, make_remote_script([*words, *self._slot_words]), _MEASURE])
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / _PARCEL).write_bytes(self._parcel)
+            (Path(folder) / _SCRIPT).write_text(script)
+            environ = {"RAY_JOB_STOP_WAIT_TIME_S": _STOP_SECONDS}
+            return str(
+                self._client.submit_job(
+                    entrypoint=f"sh {_SCRIPT} {shard}",
+                    runtime_env={"working_dir": folder, "env_vars": environ},
+                    metadata={"shard": shard},
+                    entrypoint_resources={RESOURCE: 1},
+                    entrypoint_label_selector={"ray.io/node-id": self._node_id},
+                )
+            )
+
+    def _follow(self, job: str) -> tuple[Any, str]:
+        """Report the stderr of a job until it has ended. Return its details, and its log after the line `_BEGIN`."""
+        said, answered = 0, time.monotonic()
+        while True:
+            try:
+                details = self._client.get_job_info(job)
+                if details.status.is_terminal() and details.driver_exit_code is None and not self._is_stopped:
+                    return details, ""  # the node or Ray's process has failed, so it can't send the log
+                log = self._client.get_job_logs(job).partition(f"{_BEGIN}\n")[2]
+            except (OSError, RuntimeError):
+                if time.monotonic() - answered > _PATIENCE:
+                    raise
+                time.sleep(_PAUSE)
+                continue
+            answered = time.monotonic()
+            lines = log.partition(f"{_END} ")[0].splitlines(keepends=True)
+            for line in lines[said:]:
+                if line.endswith("\n"):
+                    said += 1
+                    self._say(f"{self.name}: {line.rstrip()}")
+            if details.status.is_terminal():
+                return details, log
+            time.sleep(_PAUSE)
 
 
-def _get_first_line(error: Exception) -> str:
-    """Return the first line of Ray's error."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__).rstrip(".")
+def _list_nodes(client: Any) -> list[Any]:
+    """Return the nodes of a client's cluster that haven't failed."""
+    from ray.util.state import list_nodes
+
+    nodes = list_nodes(client.get_address(), limit=10_000, timeout=_TIMEOUT, raise_on_missing_output=False)
+    return [node for node in nodes if node.state == "ALIVE"]
+
+
+def _explain(error: Exception) -> CannotRunHereError:
+    """Return an error for a sentence about the cluster. Ray raises many kinds of errors."""
+    if isinstance(error, CannotRunHereError):
+        return error
+    return CannotRunHereError(f"The Ray cluster doesn't answer: {_get_first_line(error)}")
+
+
+def _get_first_line(error: object) -> str:
+    """Return the first line of Ray's error or message."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -348,8 +348,8 @@ class Request(LaunchRequest):
     on: Annotated[
         str,
         Option(
-            "Measure in shards on several machines. ray://HOST:PORT: a Ray cluster. ray: the cluster of RAY_ADDRESS, "
-            "otherwise a local cluster. ssh://HOST,USER@HOST: SSH hosts.",
+            "Measure in shards on several machines. ssh://HOST,USER@HOST: SSH hosts. http://HEAD:8265: a Ray cluster. "
+            "ray: the Ray cluster of RAY_ADDRESS.",
             read=read_on,
             metavar="ADDRESS",
             panel=OptionPanel.MACHINES,
@@ -372,13 +372,6 @@ class Request(LaunchRequest):
             "Also launch the environments of -e that can't run on the GPU according to the catalog. Their launches "
             "may fail, stop responding, or compute wrong results.",
             ("--try-anyway",),
-            panel=OptionPanel.GPU,
-        ),
-    ] = False
-    spread: Annotated[
-        bool,
-        Option(
-            "Measure on all GPUs of --gpus at the same time: the same as --slots with the number of GPUs.",
             panel=OptionPanel.GPU,
         ),
     ] = False

@@ -2,12 +2,10 @@
 
 import json
 import os
-import re
 import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -23,7 +21,6 @@ from harness.model.run import Machine, Run, Shard, Stop, StopReason
 from harness.session.options import EVENLY
 from harness.session.reporting import Written
 from harness.session.request import Request
-from harness.store.signature import sign
 from tests import factories
 from tests.cli.conftest import stored
 from tests.fleet.conftest import Sentences
@@ -35,30 +32,22 @@ Measure = Callable[..., dispatch.FleetResult]
 
 @dataclass
 class Pretence:
-    """A place whose runs are made up; `acts` is called before each, and returns the command's exit code."""
+    """A place whose runs are made up; `act` is called before each, and returns the command's exit code."""
 
     name: str
     planned: session.Planned
     act: Act = lambda place, number: 0
-    is_here: bool = False
-    queues: bool = False
-    slots: int = 1
     shards: list[int] = field(default_factory=list)
-    commands: list[Sequence[str]] = field(default_factory=list)
+    earlier: list[Path | None] = field(default_factory=list)
     stopped: threading.Event = field(default_factory=threading.Event)
 
-    def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
-        self.commands.append(words)
-        if "--resume" in words:
-            shard = session.read(Path(words[words.index("--resume") + 1])).run.plan.shard
-            assert shard
-        else:
-            number, count = words[words.index("--shard") + 1].split("/")
-            shard = Shard(int(number), int(count))
-        self.shards.append(shard.number)
-        code = self.act(self, shard.number)
-        if "--resume" not in words:
-            self._make(shard, into / f"{self.name}-{shard.number}-{len(self.commands)}", is_whole=code == 0)
+    def measure(self, shard: str, words: Sequence[str], into: Path, earlier: Path | None) -> tuple[int, str]:
+        number, count = map(int, words[words.index("--shard") + 1].split("/"))
+        assert shard == f"{into.parent.parent.name}-{number}"
+        self.shards.append(number)
+        self.earlier.append(earlier)
+        code = self.act(self, number)
+        self._make(Shard(number, count), into / f"{self.name}-{number}-{len(self.shards)}", is_whole=code == 0)
         return code, "what it said last"
 
     def _make(self, shard: Shard, path: Path, *, is_whole: bool) -> None:
@@ -95,28 +84,20 @@ def launches(run: Run, number: int) -> Iterator[Launch]:
 @pytest.fixture
 def measure(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> Measure:
     """Measure the plan in some places. Reports aren't written: they take seconds, and are tested elsewhere."""
-    current: list[Pretence] = []
-
-    @contextmanager
-    def open_places(on: str, slots: int, slots_found: object, say: object) -> Iterator[Sequence[Pretence]]:
-        yield current
 
     def run(
         *places: Pretence,
         listener: Sentences | None = None,
         resume: Path | None = None,
         lacking: Mapping[str, UnavailableError] | None = None,
-        **plan: object,
     ) -> dispatch.FleetResult:
-        current[:] = places
         monkeypatch.setattr("harness.fleet.merge.report", lambda *_: Written([], []))
-        monkeypatch.setattr(dispatch, "_open_places", open_places)
+        monkeypatch.setattr(dispatch, "_open_places", lambda *arguments: places)
         monkeypatch.setattr(dispatch, "_count_slots", lambda request, planned: len(places))
         monkeypatch.setattr(dispatch, "_prepare_environments", lambda *arguments, **more: lacking or {})
         if resume:
             return dispatch.resume(resume, listener or Sentences(), rounds=None, budget=None)
-        changed = replace(planned, plan=replace(planned.plan, **plan))  # type: ignore[arg-type]
-        return dispatch.run(changed, listener or Sentences(), command=["harness", "matrix", "typed"])
+        return dispatch.run(planned, listener or Sentences(), command=["harness", "matrix", "typed"])
 
     return run
 
@@ -147,22 +128,18 @@ def is_whole(result: dispatch.FleetResult, planned: session.Planned) -> bool:
     }
 
 
-def test_shards_are_taken_from_one_queue_so_that_a_slow_place_holds_nobody_up(planned, measure):
-    others_are_done = threading.Event()
+def make_places(planned: session.Planned, count: int, **acts: Act) -> list[Pretence]:
+    names = ("one", "two", "three", "four")[:count]
+    return [Pretence(name, planned, acts.get(name, lambda place, number: 0)) for name in names]
 
-    def wait(place: Pretence, number: int) -> int:
-        assert others_are_done.wait(60)
-        return 0
 
-    def hurry(place: Pretence, number: int) -> int:
-        if len(place.shards) == 7:
-            others_are_done.set()
-        return 0
-
-    one, two = Pretence("one", planned, wait), Pretence("two", planned, hurry)
-    result = measure(one, two)
-    assert len(one.shards) == 1
-    assert sorted(one.shards + two.shards) == list(range(1, 9))
+def test_each_place_measures_a_shard_at_the_same_time_and_they_are_merged(planned, measure):
+    together = threading.Barrier(3, timeout=60)
+    places = make_places(
+        planned, 3, **dict.fromkeys(("one", "two", "three"), lambda place, number: together.wait() * 0)
+    )
+    result = measure(*places)
+    assert [place.shards for place in places] == [[1], [2], [3]]
     assert is_whole(result, planned)
     assert not result.lacks
     run = result.merged.ended.results.run
@@ -175,44 +152,28 @@ def test_shards_are_taken_from_one_queue_so_that_a_slow_place_holds_nobody_up(pl
     assert "--results" not in words
 
 
-def test_there_are_more_shards_than_places_but_with_a_budget_which_each_place_has_whole(planned, measure):
-    for budget, count in ((None, 4), (100.0, 1)):
-        place = Pretence("one", planned)
-        assert is_whole(measure(place, budget_seconds=budget), planned)
-        assert place.shards == list(range(1, count + 1))
-    cluster = Pretence("one", planned, queues=True, slots=2)
-    assert is_whole(measure(cluster), planned)
-    assert sorted(cluster.shards) == list(range(1, 9))
-
-
-def test_a_shard_that_breaks_off_is_measured_again_and_merged_once(planned, measure):
-    place, listener = Pretence("one", planned, fail_in(2)), Sentences()
-    result = measure(place, listener=listener)
-    assert place.shards == [1, 2, 3, 4, 2]
+def test_a_shard_that_breaks_off_is_continued_in_its_place_and_merged_once(planned, measure):
+    one, two = make_places(planned, 2, two=fail_in(2))
+    listener = Sentences()
+    result = measure(one, two, listener=listener)
+    assert (one.shards, two.shards) == ([1], [2, 2])
     (sentence,) = listener.said
-    assert all(words in sentence for words in ("Shard 2/4", "exit code 137 on one: what it said last"))
+    assert all(words in sentence for words in ("Shard 2/2", "exit code 137 on two: what it said last"))
+    assert two.earlier[0] is None
+    assert two.earlier[1].name == "two-2-1"
     assert is_whole(result, planned)
     assert not result.lacks
-    # on this machine, it goes on with what it had
-    here = Pretence("one", planned, fail_in(2), is_here=True)
-    measure(here)
-    assert ["--resume" in words for words in here.commands] == [False] * 4 + [True]
 
 
 def test_a_shard_that_fails_twice_is_named_and_the_run_goes_on_with_only_that(planned, measure):
-    result = measure(Pretence("one", planned, fail_in(3, 3)))
+    result = measure(*make_places(planned, 3, three=fail_in(3, 3)))
     folder = result.merged.ended.folder
     lacks = "\n".join(result.lacks)
-    assert "Shard 3/4" in lacks
+    assert "Shard 3/3" in lacks
     assert f": harness matrix --resume {folder}" in lacks
-    # the file of an older run has less
-    request = json.loads((folder / dispatch.ASKED).read_text())
-    older = {name: value for name, value in request.items() if name not in ("unavailable", "signature")}
-    (folder / dispatch.ASKED).write_bytes(sign(json.dumps(older, indent=2).encode() + b"\n"))
-    assert dispatch.read_unavailable(folder / dispatch.SHARDS / "1.1") == {}
-    place = Pretence("one", planned)
-    resumed = measure(place, resume=folder)
-    assert place.shards == [3]
+    places = make_places(planned, 3)
+    resumed = measure(*places, resume=folder)
+    assert [place.shards for place in places] == [[], [], [3]]
     assert is_whole(resumed, planned)
     assert not resumed.lacks
     assert resumed.merged.ended.folder == folder
@@ -223,56 +184,64 @@ def test_a_shard_that_fails_twice_is_named_and_the_run_goes_on_with_only_that(pl
         dispatch.resume(folder, Sentences(), rounds=None, budget=None)
 
 
-def test_a_place_that_is_gone_loses_its_shard_to_another_one(planned, measure):
-    is_gone = threading.Event()
-
+def test_the_next_place_measures_the_shard_of_a_place_that_fails(planned, measure):
     def go(place: Pretence, number: int) -> int:
-        is_gone.set()
         raise CannotRunHereError("Connection refused")
 
-    def wait(place: Pretence, number: int) -> int:
-        assert is_gone.wait(60)
-        return 0
-
-    one, two = Pretence("one", planned, go), Pretence("two", planned, wait)
-    result = measure(one, two)
+    refuse: dict[str, Act] = {"two": lambda place, number: Exit.USAGE, "three": lambda place, number: 4}
+    places, listener = make_places(planned, 4, four=go, **refuse), Sentences()
+    result = measure(*places, listener=listener)
     assert is_whole(result, planned)
-    assert len(one.shards) == 1
-    (lack,) = result.lacks
-    assert lack.endswith("on one: Connection refused")
-    with pytest.raises(CannotRunHereError, match=re.escape(lack)):
-        measure(Pretence("one", planned, go))
+    assert not result.lacks
+    assert sorted(places[0].shards) == [1, 2, 3, 4]
+    assert sorted(listener.said) == [
+        "Measuring stopped on four: Connection refused",
+        "Measuring stopped on three: what it said last",
+        "Measuring stopped on two: what it said last",
+    ]
+    with pytest.raises(CannotRunHereError, match="on one: Connection refused"):
+        measure(*make_places(planned, 1, one=go))
     assert len(list(Path("results").iterdir())) == 1
 
 
-def test_a_place_that_refuses_gets_no_other_shard(planned, measure):
-    for code in (Exit.CANNOT_RUN_HERE, Exit.USAGE):
-        place = Pretence("one", planned, lambda place, number, code=code: code if number > 1 else 0)  # type: ignore[misc]
-        result = measure(place)
-        assert place.shards == [1, 2]
-        assert any(lack.endswith("on one: what it said last") for lack in result.lacks)
-        assert session.read(result.merged.ended.folder).run.absent
+def test_a_run_that_may_be_in_a_place_that_failed_can_be_continued(planned, measure):
+    one = Pretence("one", planned)
+    calls = []
+
+    def lose(shard: str, words: Sequence[str], into: Path, earlier: Path | None) -> tuple[int, str]:
+        calls.append(shard)
+        if len(calls) == 2:
+            raise CannotRunHereError("Connection refused")
+        return 255, "Connection reset"
+
+    one.measure = lose  # type: ignore[method-assign]
+    with pytest.raises(CannotRunHereError, match="--resume results"):
+        measure(one)
+    (folder,) = Path("results").iterdir()
+    two = Pretence("one", planned)
+    assert is_whole(measure(two, resume=folder), planned)
+    assert calls == [f"{folder.name}-1"] * 2
 
 
 def test_an_interruption_stops_all_places_and_keeps_what_was_finished(planned, measure):
     def interrupt(place: Pretence, number: int) -> int:
-        if number == 2:
-            os.kill(os.getpid(), signal.SIGINT)
-            assert place.stopped.wait(60)
-            return 130
-        return 0
+        os.kill(os.getpid(), signal.SIGINT)
+        assert place.stopped.wait(60)
+        return 130
 
-    result = measure(Pretence("one", planned, interrupt))
+    places = make_places(planned, 2, two=interrupt)
+    result = measure(*places)
+    assert all(place.stopped.is_set() for place in places)
     assert result.merged.ended.interrupted
     assert {launch.round for launch in result.merged.ended.results.launches} == {0, 1, 2}
-    resumed = measure(Pretence("one", planned), resume=result.merged.ended.folder)
+    resumed = measure(*make_places(planned, 2), resume=result.merged.ended.folder)
     assert is_whole(resumed, planned)
 
 
 def test_which_requests_are_for_shards():
     for request in (Request(), session.ProfileRequest(), Request(slots="1"), Request(slots="4", shard=Shard(1, 2))):
         assert not dispatch.uses_several_places(request)
-    for request in (Request(slots="auto"), Request(spread=True), Request(on="ray://head:10001")):
+    for request in (Request(slots="auto"), Request(on="http://head:8265")):
         assert dispatch.uses_several_places(request)
 
 
@@ -284,7 +253,7 @@ def on_gpus(planned: session.Planned, *models: str, **changes: object) -> sessio
     return replace(planned, request=request, plan=plan, gpus=cards, gpu_host=GpuHost(cards))
 
 
-def test_spread_is_a_slot_for_each_gpu(planned, monkeypatch):
+def test_a_slot_is_a_gpu(planned, monkeypatch):
     requests: list[tuple[str, int | None]] = []
 
     def allow(kind: str, wanted: int | None, margin: float) -> int:
@@ -294,26 +263,25 @@ def test_spread_is_a_slot_for_each_gpu(planned, monkeypatch):
     monkeypatch.setattr(check, "count_allowed_slots", allow)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2, 3})
     monkeypatch.setattr("harness.machine.slots.topology.read", lambda: Topology({}))
-    three = on_gpus(planned, "NVIDIA A100", "NVIDIA A100", "NVIDIA A100", spread=True, shard=Shard(1, 2))
+    three = on_gpus(planned, "NVIDIA A100", "NVIDIA A100", "NVIDIA A100", slots="3", shard=Shard(1, 2))
     assert [slot.gpu for slot in dispatch.find_slots_for_shard(three)] == ["0", "1", "2"]
     assert requests == [("gpu", 3)]
 
 
-def test_what_no_fleet_measures_is_refused(planned, snapshot):
+def test_what_no_fleet_measures_is_refused(planned, monkeypatch, snapshot):
     def refuse(**changes: object) -> str:
         request = replace(planned.request, **{"on": "ssh://one", **changes})  # type: ignore[arg-type,call-arg]
         return read_refusal(lambda: dispatch.run(replace(planned, request=request), Sentences(), command=[]))
 
-    def refuse_gpus(*models: str) -> str:
-        return read_refusal(lambda: dispatch.find_slots_for_shard(on_gpus(planned, *models, spread=True)))
+    monkeypatch.setattr(check, "count_allowed_slots", lambda kind, wanted, margin: wanted)
+    two_models = on_gpus(planned, "NVIDIA A100", "NVIDIA T4", slots="2")
 
     assert {
-        "slots of this machine": [refuse(on=on, slots="2") for on in ("ssh://one,two", "ray://head:10001")],
+        "slots of this machine": [refuse(on=on, slots="2") for on in ("ssh://one,two", "http://head:8265")],
         "a package of files": refuse(environments=["old", "new+keras@/here"]),
         "a package of a repository": refuse(reference="new+keras@v3", repository="/here"),
         "a package with a password": refuse(environments=["old+keras@https://me:secret@host/a/keras"]),
-        "spread over one GPU": refuse_gpus("NVIDIA A100"),
-        "spread over two models": refuse_gpus("NVIDIA A100", "NVIDIA T4"),
+        "GPUs of two models": read_refusal(lambda: dispatch.find_slots_for_shard(two_models)),
     } == snapshot
 
 

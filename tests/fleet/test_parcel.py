@@ -50,7 +50,7 @@ def test_scenarios_beside_harness_s_own_are_sent_with_their_files(tmp_path, monk
     scenarios = [catalog["my_step"], catalog["keras_step"]]
     sent, request = parcel.pack(Request(scenarios=["*_step"]), scenarios)
     assert request.scenarios == ["typed/my_step/my_step.py", "keras_step"]
-    with tarfile.open(fileobj=io.BytesIO(sent.archive)) as tar:
+    with tarfile.open(fileobj=io.BytesIO(sent)) as tar:
         names = {name for name in tar.getnames() if name.startswith("typed/")}
     assert names == {"typed/my_step/my_step.py", "typed/my_step/data/names.txt"}
     assert parcel.pack(Request(suite="seed"), scenarios[1:])[1].scenarios == []

@@ -3,18 +3,22 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from harness.fleet import ray
-from harness.fleet.parcel import Parcel
-from harness.model.errors import CannotRunHereError
-from tests.cli.conftest import ROOT, Harness
+from harness.fleet.places import FOLDER
+from harness.machine.uv import find_uv
+from harness.model.errors import CannotRunHereError, Exit
+from tests.cli.conftest import Harness
 from tests.fleet.conftest import counts, read_until
 
 #: Sleeps rather than computes: nodes share two cores.
@@ -25,7 +29,7 @@ SLEEPER = """\
 # [tool.harness]
 # title = "Sleeps"
 # [tool.harness.axes]
-# size = ["1", "2", "3"]
+# size = ["1", "2"]
 # ///
 import time
 
@@ -34,80 +38,101 @@ def scenario(bench, size):
     bench.measure(lambda: time.sleep(0.01))
 """
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
+
+def find_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 class Nodes:
     """A cluster with a head that measures nothing, and nodes with one slot each."""
 
-    def __init__(self, folder: Path, environ: dict[str, str]) -> None:
-        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-        from ray.cluster_utils import Cluster
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._nodes = folder, dict[str, subprocess.Popen[bytes]]()
+        self._port, dashboard = find_port(), find_port()
+        self.address = f"http://127.0.0.1:{dashboard}"
+        quick = '{"health_check_period_ms": 500, "health_check_failure_threshold": 3}'
+        options = ("--head", "--port", str(self._port), "--dashboard-port", str(dashboard), "--system-config", quick)
+        self.start("head", *options, "--temp-dir", str(folder / "ray"))
 
-        quick = {"health_check_period_ms": 500, "health_check_failure_threshold": 3}
-        head = {"num_cpus": 0, "include_dashboard": False, "_system_config": quick, "env_vars": dict(environ)}
-        self._cluster = Cluster(initialize_head=True, head_node_args=head)
-        self._folder, self._environ = folder, environ
-        self.nodes: dict[str, Any] = {}
+    def home(self, name: str) -> Path:
+        return self._folder / name
 
-    @property
-    def address(self) -> str:
-        return str(self._cluster.address)
-
-    def data(self, name: str) -> Path:
-        return self._folder / name / "data"
+    def start(self, name: str, *options: str) -> None:
+        self.home(name).mkdir(exist_ok=True)
+        # the agents of nodes need different ports only because they share a machine
+        port = ("--dashboard-agent-listen-port", str(find_port()))
+        environ = {
+            "HOME": str(self.home(name)),
+            "HARNESS_MACHINE_ID": name,
+            "HARNESS_MACHINE_LOCK": str(self.home(name) / "lock"),
+            "PATH": os.pathsep.join([str(find_uv().parent), os.environ["PATH"]]),
+            "UV_CACHE_DIR": subprocess.check_output([find_uv(), "cache", "dir"], text=True).strip(),
+            "RAY_USAGE_STATS_ENABLED": "0",
+        }
+        command = [Path(sys.executable).with_name("ray"), "start", "--block", "--num-cpus=0", *port, *options]
+        with (self.home(name) / "log").open("wb") as log:
+            process = subprocess.Popen(command, env={**os.environ, **environ}, stdout=log, stderr=log)
+        self._nodes[name] = process
 
     def add(self, name: str) -> None:
-        folder = self._folder / name
-        folder.mkdir(exist_ok=True)
-        variables = {
-            "HARNESS_MACHINE_ID": name,
-            "HARNESS_MACHINE_LOCK": str(folder / "lock"),
-            "HARNESS_DATA_DIR": str(self.data(name)),
-        }
-        for tries_left in (2, 1, 0):
-            try:
-                self.nodes[name] = self._cluster.add_node(
-                    num_cpus=0, resources={"slot": 1}, env_vars={**self._environ, **variables}
-                )
-                return
-            except Exception:  # Ray gives a node 30 seconds to start, which on a busy machine may be too few
-                if not tries_left:
-                    raise
+        self.start(name, f"--address=127.0.0.1:{self._port}", "--resources", '{"slot": 1}', "--node-name", name)
+
+    def wait(self, count: int) -> None:
+        """Wait until the nodes are ready."""
+        for _ in range(120):
+            with contextlib.suppress(CannotRunHereError):
+                if len(ray.open_cluster(self.address, b"", print)) == count:
+                    return
+            time.sleep(0.5)
+        pytest.fail((self.home("head") / "log").read_text())
 
     def kill(self, name: str) -> None:
-        self._cluster.remove_node(self.nodes.pop(name), allow_graceful=False)
+        process = self._nodes.pop(name)
+        for child in [*psutil.Process(process.pid).children(recursive=True), process]:
+            with contextlib.suppress(psutil.Error):
+                child.kill()
+        process.wait()
 
     def stop(self) -> None:
-        self._cluster.shutdown()
+        for name in list(self._nodes):
+            self.kill(name)
+
+    def find_commands(self) -> list[psutil.Process]:
+        """Return the processes of harness on the nodes."""
+        processes = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                of_node = process.environ().get("HOME", "").startswith(str(self._folder))
+                if process.cmdline()[1:3] == ["-m", "harness"] and of_node:
+                    processes.append(process)
+        return processes
 
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    folder = tmp_path_factory.mktemp("cluster")
-    environ = {
-        "HARNESS_CACHE_DIR": str(folder / "cache"),
-        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
-    }
-    cluster = Nodes(folder, environ)
-    try:
-        cluster.add("one")
-        cluster.add("two")
-        yield cluster
-    finally:
-        cluster.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_API_SERVER_ADDRESS", "")
+        # Ray's sockets have long names, and the name of a socket has at most 107 bytes
+        with contextlib.ExitStack() as stack:
+            cluster = Nodes(tmp_path_factory.mktemp("ray"))
+            stack.callback(cluster.stop)
+            cluster.add("one")
+            cluster.add("two")
+            cluster.wait(2)
+            yield cluster
 
 
 @pytest.fixture
 def process(
     nodes: Nodes, harness: Harness, write_scenario: Callable[[str, str], Path]
 ) -> Iterator["subprocess.Popen[str]"]:
-    """Return a run of three groups of one cell in two environments, in its first round of three."""
+    """Return a run of two groups of one cell in two environments, in its first round of three."""
     write_scenario("sleeper", SLEEPER)
-    # another cache than the nodes': each machine has its own
-    harness.environ |= {"RAY_ADDRESS": nodes.address}
-    words = ["-s", "sleeper", "--rounds", "3", "--backend", "local", "--warmup", "0s", "--measure", "100ms"]
-    with harness.start("matrix", *words, "--seed", "1", "--on", "ray") as process:
+    words = ["-s", "sleeper", "--rounds", "3", "--backend", "local", "--warmup", "0s", "--measure", "200ms"]
+    with harness.start("matrix", *words, "--seed", "1", "--on", nodes.address) as process:
         assert process.stderr
         read_until(process.stderr, "round 1")
         yield process
@@ -115,67 +140,75 @@ def process(
 
 def is_whole(folder: Path) -> bool:
     results = counts(folder)
-    return len(results) == 3 * 2 * 4 and set(results.values()) == {1}
+    return len(results) == 2 * 2 * 4 and set(results.values()) == {1}
 
 
-def left(nodes: Nodes) -> list[psutil.Process]:
-    processes = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            of_node = process.environ().get("HARNESS_DATA_DIR", "").startswith(str(nodes._folder))
-            if process.cmdline()[1:3] == ["-m", "harness"] and of_node:
-                processes.append(process)
-    return processes
-
-
-def test_a_worker_and_a_node_that_die_lose_only_their_shards(process, nodes, harness):
+@pytest.mark.slow
+def test_a_command_that_dies_is_continued_and_another_node_measures_the_shard_of_a_node_that_dies(
+    process, nodes, harness
+):
     assert process.stderr
-    left(nodes)[0].kill()
+    nodes.find_commands()[0].kill()
     read_until(process.stderr, "The shard is measured again.")
     read_until(process.stderr, "round 1")
     nodes.kill("one")
     _, output = process.communicate(timeout=120)
     assert process.returncode == 0, output
+    assert "The node has left the Ray cluster." in output
     assert is_whole(harness.run)
     nodes.add("one")
+    nodes.wait(2)
 
 
-def test_an_interruption_stops_all_nodes_and_what_is_missing_is_measured_later(process, nodes, harness):
+@pytest.mark.slow
+def test_an_interruption_stops_all_nodes_and_they_continue_later(process, nodes, harness):
     process.send_signal(signal.SIGINT)
     _, output = process.communicate(timeout=120)
     assert process.returncode == 130, output
     assert (harness.run / "report.md").exists()
-    assert not left(nodes)
+    assert not nodes.find_commands()
+    earlier = {launch["started"] for launch in harness.launches}
     resumed = harness("matrix", "--resume", str(harness.run))
     assert resumed.returncode == 0, resumed.stderr
     assert is_whole(harness.run)
+    assert earlier <= {launch["started"] for launch in harness.launches}
+    assert not list((nodes.home("two") / FOLDER).iterdir())
 
 
-def test_if_the_cluster_is_lost_what_arrived_is_merged_and_the_rest_is_measured_later(process, harness):
-    assert process.stderr
-    # a third shard is measured, after the first one has arrived
-    read_until(process.stderr, "Report: ")
-    read_until(process.stderr, "round 1")
-    # without its head, Ray ends every process that is connected to the cluster
-    (driver,) = [
-        child for child in psutil.Process(process.pid).children() if "harness.fleet.ray" in str(child.cmdline())
-    ]
-    driver.kill()
-    _, output = process.communicate(timeout=120)
-    assert process.returncode == 1, output
-    assert "Measuring stopped on the Ray cluster auto: The cluster doesn't answer any more." in output
-    assert f"harness matrix --resume {harness.run.relative_to(harness.root)}" in output
-    arrived = counts(harness.run)
-    assert arrived
-    assert not is_whole(harness.run)
-    resumed = harness("matrix", "--resume", str(harness.run))
+@pytest.mark.slow
+def test_jobs_continue_without_the_process_that_started_them_and_their_results_are_fetched_later(
+    process, nodes, harness
+):
+    process.kill()
+    process.wait()
+    commands = nodes.find_commands()
+    assert len(commands) == 2
+    psutil.wait_procs(commands, timeout=60)
+    resumed = harness("matrix", "--resume", str(harness.run), RAY_API_SERVER_ADDRESS="http://127.0.0.1:1")
     assert resumed.returncode == 0, resumed.stderr
     assert is_whole(harness.run)
+    assert not nodes.find_commands()
 
 
-def test_a_cluster_that_does_not_answer_is_a_sentence():
-    with pytest.raises(
-        CannotRunHereError,
-        match=r"The Ray cluster 127\.0\.0\.1:1 does not answer: Connection refused\.\nCheck the cluster with",
-    ):
-        ray.RayExecutor("127.0.0.1:1", Parcel(b"", []), print).__enter__()
+def test_a_cluster_that_does_not_answer_is_a_sentence(monkeypatch):
+    monkeypatch.setenv("RAY_API_SERVER_ADDRESS", "")
+    with pytest.raises(CannotRunHereError, match=r"127\.0\.0\.1:1\.\nCheck it with `ray status`"):
+        ray.open_cluster("http://127.0.0.1:1", b"", print)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(CannotRunHereError, match="--on http://HEAD:8265"):
+        ray.open_cluster("ray", b"", print)
+
+
+def test_a_cluster_that_fails_ends_the_shard_and_then_the_place(monkeypatch, tmp_path):
+    def fail(*_: object) -> None:
+        raise ConnectionError("Failed to connect to Ray")
+
+    monkeypatch.setattr(ray, "_PATIENCE", 0.0)
+    job = SimpleNamespace(submission_id="raysubmit_1", metadata={"shard": "x-1"})
+    client = SimpleNamespace(list_jobs=lambda: [job], get_job_info=fail)
+    place = ray.RayPlace(SimpleNamespace(node_id="a" * 56, node_name="one"), 0, client, b"", print)
+    code, message = place.measure("x-1", [], tmp_path, None)
+    assert (code, message) == (Exit.DEFECT, "The Ray cluster doesn't answer: Failed to connect to Ray")
+    client.list_jobs = fail
+    with pytest.raises(CannotRunHereError, match="Failed to connect"):
+        place.measure("x-1", [], tmp_path, None)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -18,7 +19,7 @@ from harness import session
 from harness.files import get_data_dir
 from harness.fleet import check
 from harness.fleet.check import SlotCheck
-from harness.fleet.shell import ShellRunner, make_script
+from harness.fleet.places import ShellRunner, make_stoppable
 from harness.machine.lock import hold_lock, hold_machine
 from harness.machine.slots import Slot
 from harness.session.resuming import find_slot
@@ -140,10 +141,11 @@ def test_a_command_ends_when_its_shell_is_left(harness, monkeypatch):
     words = ["matrix", "-s", "ways", "-a", "way=endless", "--backend", "local", "--rounds", "1"]
     lines: list[str] = []
     shell = ShellRunner(lambda line: lines.append(line) or ("Backend" in line and shell.stop()))  # type: ignore[func-returns-value]
-    code, _ = shell.run(["sh", "-c", make_script(words, sys.executable, environ={})])
+    script = make_stoppable(shlex.join([sys.executable, "-m", "harness", *words])) + "\nexit $code"
+    code, _ = shell.run(["sh", "-c", script])
     assert code == 130, lines
     # and a later one at once
-    assert shell.run(["sh", "-c", make_script(words, sys.executable, environ={})])[0] != 0
+    assert shell.run(["sh", "-c", script])[0] != 0
 
 
 def test_a_run_goes_on_in_the_slot_that_it_was_begun_in(tmp_path):

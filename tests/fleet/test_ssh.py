@@ -1,6 +1,7 @@
 """Shards on hosts, against real ssh servers on the loopback: each has a home and an id of its own."""
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tarfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,10 +20,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.fleet.parcel import Parcel, _list_packages
-from harness.fleet.ssh import Host, SshExecutor, parse_hosts
+from harness.fleet.parcel import _list_packages
+from harness.fleet.places import FOLDER
+from harness.fleet.ssh import Host, SshPlace, parse_hosts
 from harness.machine.uv import find_uv
-from harness.session.options import read_on
 from tests.cli.conftest import Harness
 from tests.fleet.conftest import read_until
 from tests.refusal import read_refusal
@@ -38,42 +40,55 @@ def test_hosts_are_read_as_ssh_calls_them(snapshot):
     assert parse_hosts("ssh://one,ssh://two/") == [Host("one"), Host("two")]
     texts = ("ssh://", "ssh://one,one", "ssh://-oProxyCommand=x", "ssh://a b", "ssh://one,")
     assert {text: read_refusal(lambda text=text: parse_hosts(text)) for text in texts} == snapshot  # type: ignore[misc]
-    assert read_on("ssh://one,me@two:22", "--on") == "ssh://one,me@two:22"
 
 
-def test_a_measurement_gets_the_variables_of_package_sources_and_no_command_line_shows_them(tmp_path, monkeypatch):
-    parcel, home = Parcel(b"", ()), tmp_path / "home"
-    folder = home / ".cache" / "harness-fleet" / parcel.name
-    (folder / "env" / "bin").mkdir(parents=True)
-    (folder / "ready").touch()  # an earlier run has prepared the host
+@pytest.fixture
+def archive() -> bytes:
+    """A parcel that needs no packages."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        tar.addfile(tarfile.TarInfo("packages.txt"))
+    return buffer.getvalue()
+
+
+def test_a_measurement_gets_the_variables_of_package_sources_and_no_command_line_shows_them(
+    tmp_path, monkeypatch, archive
+):
     scripts = {
-        tmp_path / "ssh": """
+        "ssh": """
             unset REGISTRY UV_INDEX_URL
             echo "$@" >> ../lines
             for last; do :; done
             exec sh -c "$last"
         """,
-        folder / "env" / "bin" / "python": """
+        "uv": """
+            mkdir -p env/bin
+            ln -sf ../../../../../measure env/bin/python
+        """,
+        "home/measure": """
             for last; do :; done
             mkdir -p "$last/run"
             echo "$REGISTRY $UV_INDEX_URL" > "$last/run/seen"
-            ls runs > "$last/run/files"
+            ls > "$last/run/files"
         """,
     }
-    for path, text in scripts.items():
-        path.write_text(f"#!/bin/sh\n{text}")
-        path.chmod(0o755)
-    monkeypatch.setenv("HARNESS_SSH_COMMAND", str(tmp_path / "ssh"))
+    home = tmp_path / "home"
+    home.mkdir()
+    for name, text in scripts.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setenv("REGISTRY", "registry.example/it's")
     monkeypatch.setenv("UV_INDEX_URL", "https://me:secret@index.example")
     (tmp_path / "shards").mkdir()
     monkeypatch.chdir(home)
-    code, output = SshExecutor(Host("one"), parcel, print).measure(["matrix"], tmp_path / "shards" / "1.1")
+    code, output = SshPlace(Host("one"), archive, print).measure("x-1", ["matrix"], tmp_path / "shards" / "1.1", None)
     assert code == 0, output
     run = tmp_path / "shards" / "1.1" / "run"
     assert (run / "seen").read_text() == "registry.example/it's https://me:secret@index.example\n"
-    assert len((run / "files").read_text().split()) == 1  # only the run's folder
+    assert (run / "files").read_text().split() == ["env", "packages.txt", "runs"]
     assert "secret" not in (tmp_path / "lines").read_text()
+    assert not list((home / FOLDER).iterdir())
 
 
 Serve = Callable[[str], int]
@@ -162,15 +177,14 @@ def test_a_plan_is_measured_on_hosts_and_merged_and_one_that_is_not_there_is_nam
     assert {run["machine"]["id"] for run in runs} == {"m-one", "m-two"}
     assert sorted(merged["merged"]) == sorted(run["id"] for run in runs)
     assert {group["machine"] for group in merged["plan"]["groups"]} == {"m-one", "m-two"}
-    # nothing but what is kept for the next time is left
     for machine in ("m-one", "m-two"):
-        assert not list((tmp_path / machine).glob(".cache/harness-fleet/*/runs/*"))
+        assert not list((tmp_path / machine / FOLDER).iterdir())
 
 
 @pytest.mark.slow
 @needs_sshd
 @pytest.mark.usefixtures("own_scenario")
-def test_a_host_whose_command_dies_loses_only_its_shard_and_ctrl_c_ends_it_for_later(harness, serve, tmp_path):
+def test_a_host_continues_a_shard_whose_command_dies_or_is_interrupted(harness, serve, tmp_path):
     on = f"ssh://127.0.0.1:{serve('m-one')}"
     process = harness.start("matrix", *PLAN, "--on", on, *SHORT)
     assert process.stderr
@@ -184,10 +198,12 @@ def test_a_host_whose_command_dies_loses_only_its_shard_and_ctrl_c_ends_it_for_l
     _, output = process.communicate(timeout=120)
     assert process.returncode == 130, output
     assert not remote.is_running()
+    earlier = {launch["started"] for launch in harness.launches}
     resumed = harness("matrix", "--resume", str(harness.run))
     assert resumed.returncode == 1, resumed.stderr  # some cells fail, as they are to
     assert "missing" not in resumed.stderr
     assert is_whole(harness.run)
+    assert earlier <= {launch["started"] for launch in harness.launches}
     longer = harness("matrix", "--resume", str(harness.run), "--rounds", "9")
     assert longer.returncode == 2
     assert "--rounds and --budget" in longer.stderr

@@ -78,7 +78,6 @@ def test_contradictory_options_are_refused(replacing, harness, tmp_path, snapsho
         "turns on several cores": {"interleave": turns, "axes": {"way": ["fine"], "cpus": ["1", "2"]}},
         "more cores than there are": {"axes": {"way": ["fine"], "cpus": ["1", "4"]}, "cpus": "0-1"},
         "a shard on Ray": {"shard": Shard(1, 2), "on": "ray"},
-        "a shard that is spread": {"shard": Shard(1, 2), "spread": True},
         "too many slots": {"slots": "1024"},
         "--gpu with both": {**BOTH, "gpu": True},
         "a GPU for the CPU": {"device": [Device.CPU], "gpus": "0"},

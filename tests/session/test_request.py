@@ -76,10 +76,9 @@ REQUEST = Request(
     results=Path("elsewhere"),
     shard=Shard(2, 5),
     balance=Path("results/earlier"),
-    on="ray://head:10001",
+    on="http://head:8265",
     slots="4",
     try_anyway=True,
-    spread=True,
 )
 
 
@@ -96,7 +95,7 @@ def test_a_request_knows_the_command_that_asks_for_the_same():
     words = "-e old -e new -s ways -a way=fine,prints -a speed=slow --gpu --gpu-via runtime --share --timeout 90s "
     words += "--memory 1073741824b --results elsewhere --precision 2.5% --budget 600s --budget-is-wish --margin 5% "
     words += "--sampling document --lock-clocks 1410 --warmup 0s --measure 0.25s --shard 2/5 --balance results/earlier "
-    words += "--on ray://head:10001 --slots 4 --try-anyway --spread"
+    words += "--on http://head:8265 --slots 4 --try-anyway"
     assert REQUEST.command() == ["harness", "matrix", *words.split()]
 
 
@@ -127,7 +126,8 @@ def test_quantities_are_read():
     assert [read_seconds(text, "--warmup", or_none=True) for text in ("0", "0s", "0.0m")] == [0.0] * 3
     assert read_shard(" 5/5", "--shard") == Shard(5, 5)
     assert [read_slots(text, "--slots") for text in ("auto", "12", "1024")] == ["auto", "12", "1024"]
-    assert [read_on(text, "--on") for text in ("ray", "ray://head:10001")] == ["ray", "ray://head:10001"]
+    for text in ("ray", "http://head:8265", "ssh://one,me@two:22"):
+        assert read_on(text, "--on") == text
     for texts, devices in ((["cpu,gpu"], ["cpu", "gpu"]), (["GPU", "cpu"], ["gpu", "cpu"]), (["gpu"], ["gpu"])):
         assert read_devices(texts, "--device") == devices
         words = [word for device in devices for word in ("--device", device)]
@@ -151,7 +151,7 @@ def test_what_is_no_quantity_gets_a_sentence(snapshot):
         (read_clock, "--lock-clocks", ("", "max", "1.4GHz", "0", "000", "-1410", "1410,1410", "base 1410")),
         (read_shard, "--shard", ("0/5", "6/5", "5", "2/", "2/5/6", "-1/5", "a/b", "1/00000")),
         (read_slots, "--slots", ("0", "-1", "many", "2.5", "1025", "")),
-        (read_on, "--on", ("", "here", "ray://", "ray://a/b", "http://head")),
+        (read_on, "--on", ("", "here", "http://", "http://a/b", "ray://head:10001")),
         (lambda text, option: read_devices([text], option), "--device", ("cpu,tpu", "", "gpu,gpu")),
     ):
         for text in texts:

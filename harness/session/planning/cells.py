@@ -111,9 +111,7 @@ def _make_supply_check(draft: Draft) -> Callable[[Requirement], Supply]:
     With claims or shards, it doesn't check: claims name their environments, and all shards need the same ones.
     """
     request = draft.request
-    is_divided = isinstance(request, Request) and (
-        request.on or request.spread or request.shard or request.slots not in ("", "1")
-    )
+    is_divided = isinstance(request, Request) and (request.on or request.shard or request.slots not in ("", "1"))
     if draft.claims or is_divided:
         return lambda requirement: Supply.HERE
     return registry.choose_backend(request.backend, draft.project.root).supply

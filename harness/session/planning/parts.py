@@ -34,8 +34,8 @@ def _select_shard(planned: Planned, request: Request, shard: Shard) -> Planned:
 
     Without --seed, all shards have the same seed, which is a hash of the plan.
     """
-    if request.on or request.spread:
-        raise UsageError("--on and --spread divide a run into shards themselves.", "Omit --shard.")
+    if request.on:
+        raise UsageError("--on divides a run into shards itself.", "Omit --shard.")
     plan, aspects = planned.plan, planned.aspects
     cells = [cell for cell in (*plan.cells, *(entry.cell for entry in plan.unavailable)) if planned.group_of(cell)]
     whole = group(cells, planned.scenarios, planned.reference)
