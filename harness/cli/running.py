@@ -92,8 +92,8 @@ def _measure_plan(
 
     if dispatch.uses_several_places(request):
         printer.in_shards = True
-        fleet_run = dispatch.run(planned, printer, command=command, wait=wait)
-        return fleet_run.merged.ended, fleet_run.lacks
+        merged = dispatch.run(planned, printer, command=command, wait=wait)
+        return merged.ended, merged.lacks
     slots = dispatch.find_slots_for_shard(planned)
     return session.run(planned, printer, command=command, wait=wait, slots=slots), ()
 
@@ -129,10 +129,10 @@ def resume(
             from harness.fleet import dispatch  # noqa: PLC0415 - as in `_measure_plan`
 
             printer.in_shards = True
-            fleet_run = dispatch.resume(
+            merged = dispatch.resume(
                 folder, printer, rounds=rounds, budget=budget, unsettled=unsettled, slots=request.slots, wait=wait
             )
-            ended, missing_shards = fleet_run.merged.ended, fleet_run.lacks
+            ended, missing_shards = merged.ended, merged.lacks
         else:
             ended = session.resume(
                 folder,

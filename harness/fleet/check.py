@@ -9,22 +9,23 @@ import math
 import os
 import signal
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Annotated
 
 from harness.analysis import rounds, statistics
-from harness.files import get_data_dir, parse_json, write_atomically
+from harness.files import get_data_dir, write_atomically
 from harness.machine.lock import hold_machine
 from harness.machine.slots import Slot
 from harness.model.defaults import MARGIN
 from harness.model.errors import CannotRunHereError, DamagedError, explain_unwritable
 from harness.model.launch import Launch, Role
+from harness.model.numbers import Within
 from harness.model.texts import counted, format_plain
 from harness.session.listener import Listener
 from harness.session.planning.planned import Planned
@@ -74,7 +75,7 @@ class SlotCheck:
     CPUs of the process.
     """
 
-    safe: int
+    safe: Annotated[int, Within(1, 1024)]
     tried: Sequence[Interference]
     margin: float
     work: str
@@ -188,43 +189,32 @@ def _format_margin(margin: float) -> str:
 
 def load_stored(kind: str) -> SlotCheck | None:
     """Return the stored result for slots of this kind (`cpu`, `gpu`), or None. Raises DamagedError."""
-    from pydantic import TypeAdapter
-
-    document = _read().get(kind)
-    if document is None:
-        return None
-    try:
-        slot_check: SlotCheck = TypeAdapter(SlotCheck).validate_python(document)
-        if slot_check.safe < 1:
-            raise ValueError("the number of slots must be 1 or more")
-    except ValueError:
-        raise DamagedError(_get_path(), "the number of safe slots is missing") from None
-    return slot_check
+    return _read().get(kind)
 
 
 def _save_check(kind: str, slot_check: SlotCheck) -> None:
     path = _get_path()
+    checks = {name: asdict(entry) for name, entry in {**_read(), kind: slot_check}.items()}
     with explain_unwritable(path):
-        write_atomically(path, json.dumps({**_read(), kind: asdict(slot_check)}, indent=2) + "\n")
+        write_atomically(path, json.dumps(checks, indent=2) + "\n")
 
 
 def _get_path() -> Path:
     return get_data_dir() / "fleet.json"
 
 
-def _read() -> dict[str, Any]:
+def _read() -> dict[str, SlotCheck]:
+    from pydantic import TypeAdapter
+
     path = _get_path()
     try:
-        document = parse_json(path.read_bytes())
+        return TypeAdapter(dict[str, SlotCheck]).validate_json(path.read_bytes())
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise CannotRunHereError(f"{path} cannot be read: {error.strerror}.") from None
     except ValueError:
-        raise DamagedError(path, "it isn't valid JSON") from None
-    if not isinstance(document, Mapping):
-        raise DamagedError(path, "the number of safe slots is missing")
-    return dict(document)
+        raise DamagedError(path, "the number of safe slots is missing") from None
 
 
 def _measure_slots(

@@ -3,7 +3,7 @@
 Each shard is the same command with `--shard`, in a place of its own (places.py). The folder of the whole run has a
 folder `shards/`, with a folder for each attempt at a shard, which contains a plain run. The whole run is merged from
 one attempt of each shard. So no finished launch is lost if a process or a machine fails. If the command of a shard
-fails, its place continues the shard once. If a place fails, the next place measures its shard afterwards.
+fails, its place continues the shard. If a place fails, the next place measures its shard afterwards.
 """
 
 import hashlib
@@ -48,6 +48,9 @@ SHARDS, ASKED, PARCEL = "shards", "fleet.json", "parcel.tar.gz"
 #: The largest number of bytes to read from each of the last two files.
 MOST = 256 * 1024**2
 
+#: How often a place measures or continues a shard whose command fails.
+ATTEMPTS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class FleetRequest:
@@ -67,19 +70,6 @@ class FleetRequest:
     command: Sequence[str]
     parcel: str = ""
     unavailable: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class FleetResult:
-    """The merged run, with sentences about failures."""
-
-    merged: Merged
-    failed: Sequence[str]
-
-    @property
-    def lacks(self) -> list[str]:
-        """A sentence for each missing part."""
-        return [*self.failed, *self.merged.lacks]
 
 
 def uses_several_places(request: LaunchRequest) -> bool:
@@ -103,7 +93,7 @@ def find_slots_for_shard(planned: Planned) -> list[Slot]:
     return divide_into_slots(planned, count) if count > 1 else []
 
 
-def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: bool = False) -> FleetResult:
+def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: bool = False) -> Merged:
     """Measure a plan in shards, and merge them in the folder of a new run.
 
     An interruption (KeyboardInterrupt) ends all shards early; a second one passes through. Raises UsageError for
@@ -192,7 +182,7 @@ def resume(
     unsettled: bool = False,
     slots: str = "",
     wait: bool = False,
-) -> FleetResult:
+) -> Merged:
     """Continue a run in shards: measure the shards that stopped or are missing.
 
     Other machines continue a stopped shard if they still have its run. Raises UsageError for a run that this user
@@ -311,7 +301,7 @@ class _Fleet:
     def __post_init__(self) -> None:
         self._locks = {place.name: threading.Lock() for place in self.places}
 
-    def run(self) -> FleetResult:
+    def run(self) -> Merged:
         """Measure the remaining shards, and merge all of them."""
         with hold_run(self.folder):
             self._measure(range(1, self.asked.of + 1) if self.is_longer else self._find_unfinished())
@@ -326,7 +316,7 @@ class _Fleet:
             self._remove_merged()
             merged = merge([runs[number] for number in sorted(runs)], Path(), self.folder, self.asked.command)
         ended = replace(merged.ended, interrupted=self.is_stopped, refused=self.refused)
-        return FleetResult(replace(merged, ended=ended), failed)
+        return replace(merged, ended=ended, left_out=[*failed, *merged.left_out])
 
     def _measure(self, numbers: Sequence[int]) -> None:
         """Measure shards at the same time. An interruption stops all of them."""
@@ -353,8 +343,8 @@ class _Fleet:
                     return
 
     def _measure_in(self, place: Place, number: int) -> bool:
-        """Measure a shard in a place. If its command fails, continue it once. Return False if the place has failed."""
-        for is_last in (False, True):
+        """Measure a shard in a place. If its command fails, continue it. Return False if the place has failed."""
+        for attempt in range(1, ATTEMPTS + 1):
             if self.is_stopped:
                 break
             words = [*self.asked.words, "--shard", f"{number}/{self.asked.of}"]
@@ -377,7 +367,7 @@ class _Fleet:
             self.failures[number] = (
                 f"Shard {number}/{self.asked.of} ended with exit code {code} on {place.name}: {message}"
             )
-            if not is_last:
+            if attempt < ATTEMPTS:
                 self.say(f"{self.failures[number]} The shard is measured again.")
         return True
 

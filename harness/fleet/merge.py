@@ -35,8 +35,8 @@ _OPTIONS = {"--shard": True, "--balance": True, "--on": True, "--slots": True, "
 class Merged:
     """A merged run, and its missing parts.
 
-    `left_out` are sentences about folders that couldn't be merged, and `unfinished` are sentences about interrupted
-    runs. `missing` maps each shard without a run to its groups.
+    `left_out` are sentences about folders that couldn't be merged and about failed shards, and `unfinished` are
+    sentences about interrupted runs. `missing` maps each shard without a run to its groups.
     """
 
     ended: Ended

@@ -46,12 +46,64 @@ class Place(Protocol):
         ...
 
 
-class LocalPlace:
+class ShellPlace:
+    """A place that measures with processes on this machine. `say` gets their stderr line by line, with the name."""
+
+    def __init__(self, name: str, say: Callable[[str], object]) -> None:
+        self.name, self._say = name, say
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+        self._is_stopped = False
+
+    def run(self, command: Sequence[str], output: IO[bytes] | int = subprocess.DEVNULL) -> tuple[int, str]:
+        """Run a command to its end, or until `stop`, with its stdout in the file `output`.
+
+        Return its exit code and the last lines of its stderr.
+        """
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # so that Ctrl-C only reaches this process, which then stops the command
+        )
+        last_lines: deque[str] = deque(maxlen=LAST_LINES)
+        with self._lock:
+            self._process = process
+        if self._is_stopped:
+            self.stop()
+        assert process.stderr
+        with process.stderr:
+            for line in filter(str.strip, process.stderr):
+                last_lines.append(line.strip())
+                self._say(f"{self.name}: {line.rstrip()}")
+        code = process.wait()
+        with self._lock:
+            self._process = None
+            _close(process)
+        return code, " ".join(last_lines)
+
+    def stop(self) -> None:
+        """End the current command, as Ctrl-C does, and every later one immediately."""
+        self._is_stopped = True
+        with self._lock:
+            if self._process:
+                _close(self._process)
+
+
+def _close(process: "subprocess.Popen[str]") -> None:
+    if process.stdin and not process.stdin.closed:
+        process.stdin.close()
+
+
+class LocalPlace(ShellPlace):
     """A slot of this machine. The command of a shard finds its own slot. Runs are continued with the words `longer`."""
 
     def __init__(self, name: str, say: Callable[[str], object], longer: Sequence[str] = ()) -> None:
-        self.name, self._longer = name, longer
-        self._shell = ShellRunner(lambda line: say(f"{name}: {line}"))
+        super().__init__(name, say)
+        self._longer = longer
 
     def measure(self, shard: str, words: Sequence[str], into: Path, earlier: Path | None) -> tuple[int, str]:
         """Run the command, or continue the earlier run."""
@@ -59,11 +111,7 @@ class LocalPlace:
         if earlier:
             words = ["matrix", "--resume", str(earlier), *self._longer, "--wait"]
         script = make_stoppable(shlex.join([sys.executable, "-m", "harness", *words]))
-        return self._shell.run(["sh", "-c", f"{script}\nexit $code"])
-
-    def stop(self) -> None:
-        """End the command."""
-        self._shell.stop()
+        return self.run(["sh", "-c", f"{script}\nexit $code"])
 
 
 def make_stoppable(command: str) -> str:
@@ -98,55 +146,3 @@ set -- {shlex.join([*words, "--results", "runs"])}
 for run in runs/*; do
     if test -e "$run/run.json"; then set -- matrix --resume "$run" --wait; fi
 done"""
-
-
-class ShellRunner:
-    """Runs commands one after the other, and reports their stderr line by line."""
-
-    def __init__(self, say: Callable[[str], object]) -> None:
-        self._say = say
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[str] | None = None
-        self._is_stopped = False
-
-    def run(self, command: Sequence[str], output: IO[bytes] | int = subprocess.DEVNULL) -> tuple[int, str]:
-        """Run a command to its end, or until `stop`, with its stdout in the file `output`.
-
-        Return its exit code and the last lines of its stderr.
-        """
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,  # so that Ctrl-C only reaches this process, which then stops the command
-        )
-        last_lines: deque[str] = deque(maxlen=LAST_LINES)
-        with self._lock:
-            self._process = process
-        if self._is_stopped:
-            self.stop()
-        assert process.stderr
-        with process.stderr:
-            for line in filter(str.strip, process.stderr):
-                last_lines.append(line.strip())
-                self._say(line.rstrip())
-        code = process.wait()
-        with self._lock:
-            self._process = None
-            _close(process)
-        return code, " ".join(last_lines)
-
-    def stop(self) -> None:
-        """End the current command, as Ctrl-C does, and every later one immediately."""
-        self._is_stopped = True
-        with self._lock:
-            if self._process:
-                _close(self._process)
-
-
-def _close(process: "subprocess.Popen[str]") -> None:
-    if process.stdin and not process.stdin.closed:
-        process.stdin.close()

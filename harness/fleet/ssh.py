@@ -10,7 +10,6 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.fleet.parcel import unpack
@@ -18,14 +17,14 @@ from harness.fleet.places import (
     FINISHED_CODES,
     FOLDER,
     REMOTE_COMMAND,
-    ShellRunner,
+    ShellPlace,
     make_remote_script,
     make_stoppable,
 )
 from harness.machine.uv import find_uv
 from harness.model.errors import CannotRunHereError, UsageError
 
-_HOST = re.compile(r"(?P<host>(?:[A-Za-z0-9_][\w.-]*@)?[A-Za-z0-9_][\w.-]*)(?::(?P<port>\d{1,5}))?/?")
+_HOST = re.compile(r"([A-Za-z0-9_][\w.-]*@)?[A-Za-z0-9_][\w.-]*(:\d{1,5})?")
 
 #: Options of ssh that prevent prompts, so that a host that needs a password or doesn't answer causes an error.
 _OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15")
@@ -37,43 +36,22 @@ _NOT_SENT = 255
 _VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_FIND_LINKS", "HARNESS_WHEELS", "REGISTRY")
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
-    """An SSH host. `name` is a host name, with an optional user, or a name in the SSH configuration."""
-
-    name: str
-    port: str = ""
-
-    @property
-    def shown(self) -> str:
-        """The name as the user passed it."""
-        return f"{self.name}:{self.port}" if self.port else self.name
-
-    def make_command(self, script: str) -> list[str]:
-        """Return the command that runs a script in the host's sh. `HARNESS_SSH_COMMAND` replaces ssh."""
-        connect = shlex.split(os.environ.get("HARNESS_SSH_COMMAND", "ssh"))
-        port = ["-p", self.port] if self.port else []
-        return [*connect, *_OPTIONS, *port, self.name, f"sh -c {shlex.quote(script)}"]
-
-
-def parse_hosts(on: str) -> list[Host]:
-    """Parse `ssh://a,user@b:2222`. Raises UsageError."""
-    texts = [text.removeprefix("ssh://") for text in on.removeprefix("ssh://").split(",")]
-    matches = [(text, _HOST.fullmatch(text)) for text in texts]
-    invalid = [text for text, match in matches if not match]
-    if invalid or len(set(texts)) < len(texts):
+def parse_hosts(on: str) -> list[str]:
+    """Return the hosts in `ssh://a,user@b:2222`, without the `ssh://`. Raises UsageError."""
+    hosts = [text.removeprefix("ssh://").removesuffix("/") for text in on.removeprefix("ssh://").split(",")]
+    invalid = [host for host in hosts if not _HOST.fullmatch(host)]
+    if invalid or len(set(hosts)) < len(hosts):
         problem = f"{invalid[0]!r} isn't a valid host" if invalid else "a host is listed twice"
         raise UsageError(f"Invalid --on {on!r}: {problem}.", "Example: --on ssh://one,user@other:2222")
-    return [Host(match["host"], match["port"] or "") for _, match in matches if match]
+    return hosts
 
 
-class SshPlace:
+class SshPlace(ShellPlace):
     """An SSH host that measures shards with the files in `parcel`, an archive."""
 
-    def __init__(self, host: Host, parcel: bytes, say: Callable[[str], object]) -> None:
-        self.name = host.shown
-        self._host, self._parcel = host, parcel
-        self._shell = ShellRunner(lambda line: say(f"{self.name}: {line}"))
+    def __init__(self, host: str, parcel: bytes, say: Callable[[str], object]) -> None:
+        super().__init__(host, say)
+        self._parcel = parcel
 
     def measure(self, shard: str, words: Sequence[str], into: Path, earlier: Path | None) -> tuple[int, str]:
         """Measure a shard on the host, and fetch its run. Raises CannotRunHereError if the host doesn't answer."""
@@ -94,7 +72,7 @@ class SshPlace:
             ]
         )
         with tempfile.TemporaryFile() as archive:
-            code, message = self._shell.run(self._host.make_command(script), archive)
+            code, message = self.run(self._make_command(script), archive)
             # an archive that was cut off between two files looks complete
             if archive.seek(0, os.SEEK_END) and code != _NOT_SENT:
                 archive.seek(0)
@@ -103,13 +81,14 @@ class SshPlace:
             self._call(f"rm -rf {folder}")
         return code, message
 
-    def stop(self) -> None:
-        """End the measurement on the host, as Ctrl-C does."""
-        self._shell.stop()
+    def _make_command(self, script: str) -> list[str]:
+        """Return the command that runs a script in the host's sh. `HARNESS_SSH_COMMAND` replaces ssh."""
+        connect = shlex.split(os.environ.get("HARNESS_SSH_COMMAND", "ssh"))
+        return [*connect, *_OPTIONS, f"ssh://{self.name}", f"sh -c {shlex.quote(script)}"]
 
     def _call(self, command: str, data: bytes = b"") -> bytes:
         """Run a script on the host, and return its output. Raises CannotRunHereError if it fails."""
-        process = subprocess.run(self._host.make_command(command), input=data, capture_output=True, check=False)
+        process = subprocess.run(self._make_command(command), input=data, capture_output=True, check=False)
         if process.returncode:
             lines = process.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {process.returncode}"]
             raise CannotRunHereError(" ".join(lines[-4:]))

@@ -13,6 +13,7 @@ import pytest
 
 from harness import session
 from harness.fleet import check, dispatch
+from harness.fleet.merge import Merged
 from harness.machine.topology import Topology
 from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
 from harness.model.gpu import Gpu, GpuHost
@@ -27,7 +28,7 @@ from tests.fleet.conftest import Sentences
 from tests.refusal import read_refusal
 
 Act = Callable[["Pretence", int], int]
-Measure = Callable[..., dispatch.FleetResult]
+Measure = Callable[..., Merged]
 
 
 @dataclass
@@ -90,7 +91,7 @@ def measure(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> Measur
         listener: Sentences | None = None,
         resume: Path | None = None,
         lacking: Mapping[str, UnavailableError] | None = None,
-    ) -> dispatch.FleetResult:
+    ) -> Merged:
         monkeypatch.setattr("harness.fleet.merge.report", lambda *_: Written([], []))
         monkeypatch.setattr(dispatch, "_open_places", lambda *arguments: places)
         monkeypatch.setattr(dispatch, "_count_slots", lambda request, planned: len(places))
@@ -113,10 +114,10 @@ def fail_in(*numbers: int) -> Act:
     return act
 
 
-def is_whole(result: dispatch.FleetResult, planned: session.Planned) -> bool:
+def is_whole(result: Merged, planned: session.Planned) -> bool:
     launches = Counter(
         (launch.cell.anywhere, launch.round, launch.role)
-        for launch in result.merged.ended.results.launches
+        for launch in result.ended.results.launches
         if launch.role is not Role.CONTROL
     )
     return launches == {
@@ -142,11 +143,11 @@ def test_each_place_measures_a_shard_at_the_same_time_and_they_are_merged(planne
     assert [place.shards for place in places] == [[1], [2], [3]]
     assert is_whole(result, planned)
     assert not result.lacks
-    run = result.merged.ended.results.run
-    assert (run.id, run.command) == (result.merged.ended.folder.name, ["harness", "matrix", "typed"])
-    assert session.read(result.merged.ended.folder).run.merged == run.merged
+    run = result.ended.results.run
+    assert (run.id, run.command) == (result.ended.folder.name, ["harness", "matrix", "typed"])
+    assert session.read(result.ended.folder).run.merged == run.merged
     # how the run was requested is kept with it
-    words = json.loads((result.merged.ended.folder / dispatch.ASKED).read_text())["words"]
+    words = json.loads((result.ended.folder / dispatch.ASKED).read_text())["words"]
     assert words[0] == "matrix"
     assert (words[words.index("--seed") + 1], words[words.index("--balance") + 1]) == ("1", "even")
     assert "--results" not in words
@@ -165,9 +166,9 @@ def test_a_shard_that_breaks_off_is_continued_in_its_place_and_merged_once(plann
     assert not result.lacks
 
 
-def test_a_shard_that_fails_twice_is_named_and_the_run_goes_on_with_only_that(planned, measure):
-    result = measure(*make_places(planned, 3, three=fail_in(3, 3)))
-    folder = result.merged.ended.folder
+def test_a_shard_that_fails_too_often_is_named_and_the_run_goes_on_with_only_that(planned, measure):
+    result = measure(*make_places(planned, 3, three=fail_in(3, 3, 3)))
+    folder = result.ended.folder
     lacks = "\n".join(result.lacks)
     assert "Shard 3/3" in lacks
     assert f": harness matrix --resume {folder}" in lacks
@@ -176,7 +177,7 @@ def test_a_shard_that_fails_twice_is_named_and_the_run_goes_on_with_only_that(pl
     assert [place.shards for place in places] == [[], [], [3]]
     assert is_whole(resumed, planned)
     assert not resumed.lacks
-    assert resumed.merged.ended.folder == folder
+    assert resumed.ended.folder == folder
     # a request that somebody else wrote is not followed
     path = folder / dispatch.ASKED
     path.write_text(path.read_text().replace('"old"', '"new"').replace("matrix", "matrix "))
@@ -232,9 +233,9 @@ def test_an_interruption_stops_all_places_and_keeps_what_was_finished(planned, m
     places = make_places(planned, 2, two=interrupt)
     result = measure(*places)
     assert all(place.stopped.is_set() for place in places)
-    assert result.merged.ended.interrupted
-    assert {launch.round for launch in result.merged.ended.results.launches} == {0, 1, 2}
-    resumed = measure(*make_places(planned, 2), resume=result.merged.ended.folder)
+    assert result.ended.interrupted
+    assert {launch.round for launch in result.ended.results.launches} == {0, 1, 2}
+    resumed = measure(*make_places(planned, 2), resume=result.ended.folder)
     assert is_whole(resumed, planned)
 
 
@@ -287,7 +288,7 @@ def test_what_no_fleet_measures_is_refused(planned, monkeypatch, snapshot):
 
 def test_shards_leave_out_what_the_whole_run_could_not_prepare(planned, measure):
     lacking = {"old": UnavailableError("No Python 3.7 is here.", "Install it.")}
-    folder = measure(Pretence("one", planned), lacking=lacking).merged.ended.folder
+    folder = measure(Pretence("one", planned), lacking=lacking).ended.folder
     unavailable = dispatch.read_unavailable(folder / dispatch.SHARDS / "1.1")
     assert {name: str(error) for name, error in unavailable.items()} == {"old": str(lacking["old"])}
     request = replace(planned.request, shard=Shard(1, 4), balance=EVENLY)  # type: ignore[call-arg]

@@ -19,7 +19,7 @@ from harness import session
 from harness.files import get_data_dir
 from harness.fleet import check
 from harness.fleet.check import SlotCheck
-from harness.fleet.places import ShellRunner, make_stoppable
+from harness.fleet.places import ShellPlace, make_stoppable
 from harness.machine.lock import hold_lock, hold_machine
 from harness.machine.slots import Slot
 from harness.session.resuming import find_slot
@@ -140,7 +140,7 @@ def test_a_command_ends_when_its_shell_is_left(harness, monkeypatch):
     monkeypatch.chdir(harness.root)
     words = ["matrix", "-s", "ways", "-a", "way=endless", "--backend", "local", "--rounds", "1"]
     lines: list[str] = []
-    shell = ShellRunner(lambda line: lines.append(line) or ("Backend" in line and shell.stop()))  # type: ignore[func-returns-value]
+    shell = ShellPlace("slot 1", lambda line: lines.append(line) or ("Backend" in line and shell.stop()))  # type: ignore[func-returns-value]
     script = make_stoppable(shlex.join([sys.executable, "-m", "harness", *words])) + "\nexit $code"
     code, _ = shell.run(["sh", "-c", script])
     assert code == 130, lines

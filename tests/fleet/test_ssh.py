@@ -22,7 +22,7 @@ import pytest
 
 from harness.fleet.parcel import _list_packages
 from harness.fleet.places import FOLDER
-from harness.fleet.ssh import Host, SshPlace, parse_hosts
+from harness.fleet.ssh import SshPlace, parse_hosts
 from harness.machine.uv import find_uv
 from tests.cli.conftest import Harness
 from tests.fleet.conftest import read_until
@@ -36,8 +36,8 @@ needs_sshd = pytest.mark.skipif(
 
 
 def test_hosts_are_read_as_ssh_calls_them(snapshot):
-    assert parse_hosts("ssh://one,me@two.example:2222") == [Host("one"), Host("me@two.example", "2222")]
-    assert parse_hosts("ssh://one,ssh://two/") == [Host("one"), Host("two")]
+    assert parse_hosts("ssh://one,me@two.example:2222") == ["one", "me@two.example:2222"]
+    assert parse_hosts("ssh://one,ssh://two/") == ["one", "two"]
     texts = ("ssh://", "ssh://one,one", "ssh://-oProxyCommand=x", "ssh://a b", "ssh://one,")
     assert {text: read_refusal(lambda text=text: parse_hosts(text)) for text in texts} == snapshot  # type: ignore[misc]
 
@@ -82,7 +82,7 @@ def test_a_measurement_gets_the_variables_of_package_sources_and_no_command_line
     monkeypatch.setenv("UV_INDEX_URL", "https://me:secret@index.example")
     (tmp_path / "shards").mkdir()
     monkeypatch.chdir(home)
-    code, output = SshPlace(Host("one"), archive, print).measure("x-1", ["matrix"], tmp_path / "shards" / "1.1", None)
+    code, output = SshPlace("one", archive, print).measure("x-1", ["matrix"], tmp_path / "shards" / "1.1", None)
     assert code == 0, output
     run = tmp_path / "shards" / "1.1" / "run"
     assert (run / "seen").read_text() == "registry.example/it's https://me:secret@index.example\n"
