@@ -83,8 +83,7 @@ def open_cluster(on: str, parcel: bytes, say: Callable[[str], object]) -> list["
     except Exception as error:  # noqa: BLE001 - Ray raises many kinds of errors
         raise CannotRunHereError(
             f"The Ray cluster doesn't answer: {_get_first_line(error)}",
-            "Check it with `ray status` on its head node. The address is that of its dashboard, such as "
-            "http://HEAD:8265.",
+            "Check it with `ray status` on its head node. Pass the address of its dashboard, such as http://HEAD:8265.",
         ) from None
     counts = [(node, int(node.resources_total.get(RESOURCE, 0))) for node in nodes]
     if not any(count for _, count in counts):
@@ -166,7 +165,7 @@ class RayPlace:
 
     def _follow(self, job: str) -> tuple[Any, str]:
         """Report the stderr of a job until it has ended. Return its details, and its log after the line `_BEGIN`."""
-        said, answered = 0, time.monotonic()
+        reported, answered = 0, time.monotonic()
         while True:
             try:
                 details = self._client.get_job_info(job)
@@ -180,9 +179,9 @@ class RayPlace:
                 continue
             answered = time.monotonic()
             lines = log.partition(f"{_END} ")[0].splitlines(keepends=True)
-            for line in lines[said:]:
+            for line in lines[reported:]:
                 if line.endswith("\n"):
-                    said += 1
+                    reported += 1
                     self._say(f"{self.name}: {line.rstrip()}")
             if details.status.is_terminal():
                 return details, log

@@ -44,7 +44,7 @@ def test_hosts_are_read_as_ssh_calls_them(snapshot):
 
 @pytest.fixture
 def archive() -> bytes:
-    """A parcel that needs no packages."""
+    """Return a parcel that needs no packages."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         tar.addfile(tarfile.TarInfo("packages.txt"))
