@@ -160,7 +160,11 @@ def _make_fields(results: Results, subject: Subject) -> dict[str, str]:
         "gpu": ", ".join(dict.fromkeys(gpus)) or f"{_NONE}: it was measured on the CPU",
         "not applicable": _NONE,
         "current": _describe_current(results, subject),
-        "expected": _describe_expected(subject),
+        "expected": (
+            f"{subject.label(subject.worse)} takes no longer than {subject.label(subject.better)}."
+            if subject.better
+            else "A smaller value."
+        ),
         "run": _describe_packages(run, subject),
     }
 
@@ -238,12 +242,6 @@ def _describe_claim(subject: Subject, claim_result: ClaimResult) -> list[str]:
         fixed_in = claim_result.fixed.environment
         lines += ["", f"The difference isn't seen in {fixed_in}: it was {claim_result.fixed_between}."]
     return lines
-
-
-def _describe_expected(subject: Subject) -> str:
-    if subject.better is None:
-        return "A smaller value."
-    return f"{subject.label(subject.worse)} takes no longer than {subject.label(subject.better)}."
 
 
 def _describe_packages(run: Run, subject: Subject) -> str:
