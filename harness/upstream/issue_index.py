@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from harness.environments.catalog import load_environments
 from harness.model.defaults import CLAIM_MEASURE, CLAIM_WARMUP
@@ -87,20 +86,21 @@ class Library:
 
     def document(self, issues: Iterable[KnownIssue]) -> str:
         """Return a JSON document with the issues."""
-        return json.dumps([self._make_row(known_issue) for known_issue in issues], indent=2) + "\n"
-
-    def _make_row(self, known_issue: KnownIssue) -> dict[str, Any]:
-        return {
-            "issue": known_issue.issue.short,
-            "url": known_issue.issue.url,
-            "families": known_issue.families,
-            "environments": known_issue.environments,
-            "seconds": round(known_issue.seconds(self.newest)),
-            "claims": [
-                {"scenario": scenario.name, **{name: getattr(claim, name) for name in _CLAIM_FIELDS}}
-                for scenario, claim in known_issue.claims
-            ],
-        }
+        rows = [
+            {
+                "issue": known_issue.issue.short,
+                "url": known_issue.issue.url,
+                "families": known_issue.families,
+                "environments": known_issue.environments,
+                "seconds": round(known_issue.seconds(self.newest)),
+                "claims": [
+                    {"scenario": scenario.name, **{name: getattr(claim, name) for name in _CLAIM_FIELDS}}
+                    for scenario, claim in known_issue.claims
+                ],
+            }
+            for known_issue in issues
+        ]
+        return json.dumps(rows, indent=2) + "\n"
 
 
 def load_library() -> Library:
