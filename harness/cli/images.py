@@ -165,7 +165,7 @@ def pack(
 
 @app.command()
 def unpack(folder: Annotated[Path, typer.Argument(help="A folder that `harness images pack` created.")]) -> None:
-    """Load a pack's base images into Docker Engine, and show how to use its packages.
+    """Load a pack's base images, and show how to use its packages.
 
     Builds compare the hashes of the packages with the lock files.
     """

@@ -75,7 +75,7 @@ def pack(request: Request, scenarios: Iterable[Scenario]) -> tuple[bytes, Reques
     """
     project, buffer = Project.find(), io.BytesIO()
     names = []
-    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as archive:
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
 
         def add(path: Path, name: str) -> None:
             archive.add(path, name, filter=_select)
