@@ -1,10 +1,10 @@
-"""The cost of a history of a million launches: creating its index from the runs' folders, and each query.
+"""The cost of a history of a million launches: recording it from the runs' folders, and each query.
 
-`python -m bench.history` measures a million launches, `python -m bench.history 100000` measures 100,000, and `python
--m bench.history 100000 DSN` uses PostgreSQL. A nightly run has 40 cells, which are ten environments in two modes, with
-a pilot, a control and five rounds. All nightly runs are links to the launches of a few nightly runs, because their
-content doesn't matter, and a million different launches would be 4 GB. Then it measures the search for changes in a
-year of many series without a cache. `year` measures the page and the alerts of such a history.
+`python -m bench.history` measures a million launches, and `python -m bench.history 100000` measures 100,000. A nightly
+run has 40 cells, which are ten environments in two modes, with a pilot, a control and five rounds. All nightly runs are
+links to the launches of a few nightly runs, because their content doesn't matter, and a million different launches
+would be 4 GB. Then it measures the search for changes in a year of many series. `year` measures the page and the alerts
+of such a history.
 """
 
 import os
@@ -24,9 +24,8 @@ from bench.report_cost import generate_run
 from bench.simulation.correlated import autoregression
 from bench.simulation.machine import Floats
 from harness.cli import history as command
-from harness.history import export
-from harness.history.change_cache import SearchOptions, search_all
-from harness.history.index import History
+from harness.history.detection import detect_changes
+from harness.history.folder import History
 from harness.model.history import CellPoint, Decision, MeasuredSeries, Measurer, SeriesSoftware, Summary
 from harness.model.launch import Launch, Role, Sample, Status
 from harness.model.run import Machine, Run, Stop, StopReason
@@ -44,24 +43,22 @@ STEPPED = 20
 TIMES = 3
 
 
-def figures(launches: int = LAUNCHES, where: str = "") -> list[tuple[str, str]]:
+def figures(launches: int = LAUNCHES) -> list[tuple[str, str]]:
     """Return the name and the value of each figure."""
     with tempfile.TemporaryDirectory() as folder:
-        results, index = Path(folder) / "results", where or str(Path(folder) / "history.duckdb")
+        results, history = Path(folder) / "results", Path(folder) / "history"
         nights = write(results, launches)
-        os.environ["HARNESS_HISTORY"] = index
+        os.environ["HARNESS_HISTORY"] = str(history)
         seconds, cpu = _took(lambda: command.add(all_=True, results=results))
-        kind = "PostgreSQL" if where else "DuckDB"
-        name = f"{kind}, {launches:,} launches in {nights:,} runs"
+        name = f"{launches:,} launches in {nights:,} runs"
         taken = f"{seconds:.0f} s ({cpu:.0f} s of CPU, {1e6 * cpu / launches:.0f} µs a launch)"
-        rows = [(f"`harness history add --all`: {name}", taken)]
-        if not where:
-            rows.append((f"the index: {name}", f"{Path(index).stat().st_size / 1e6:.0f} MB"))
+        size = sum(path.stat().st_size for path in history.rglob("*.json"))
+        rows = [(f"`harness history add --all`: {name}", taken), (f"the files: {name}", f"{size / 1e6:.0f} MB")]
         return [*rows, *((f"{question}: {name}", answer) for question, answer in questions()), *searches(), *year()]
 
 
 def questions() -> list[tuple[str, str]]:
-    """Return the time of each query, including the opening of the index."""
+    """Return the time of each query, including the reading of the files."""
 
     def series(**chosen: list[str]) -> Callable[[History], object]:
         return lambda history: history.series(**chosen)
@@ -71,30 +68,25 @@ def questions() -> list[tuple[str, str]]:
         ("one series", lambda history: history.series(["step"], ["tf2.3"], {"call": ["call 1"], "mode": ["eager"]})),
         ("the series of one environment", series(environment=["tf2.3"])),
         ("all series: the page's data", series()),
-        ("otava's CSV of all series", lambda history: export.render("otava", history.series())),
     ]
-
-    def answer(ask: Callable[[History], object]) -> None:
-        with History.open() as history:
-            ask(history)
 
     rows = []
     for name, ask in cases:
-        taken = [_took(partial(answer, ask)) for _ in range(TIMES)]
+        taken = [_took(partial(ask, History.open())) for _ in range(TIMES)]
         (seconds, cpu) = (max(column) for column in zip(*taken, strict=True))
         rows.append((name, f"{seconds:.2f} s ({cpu:.2f} s of CPU)"))
     return rows
 
 
 def searches(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
-    """Return how long it takes to search this number of series for changes, without a cache."""
+    """Return how long it takes to search this number of series for changes."""
     draw = np.random.default_rng(1)
     rows = []
     for correlation in (0.0, 0.8):
         courses = [0.02 * autoregression(draw, correlation, nights) for _ in range(series)]
 
         def ask(batch: list[Floats] = courses) -> None:
-            search_all([(values.tolist(), [0.01] * nights) for values in batch], SearchOptions())
+            detect_changes([(values.tolist(), [0.01] * nights) for values in batch])
 
         seconds, cpu = _took(ask)
         name = f"the changes in {series:,} series of {nights:,} nights, lag-1 correlation {correlation:g}"
@@ -105,23 +97,22 @@ def searches(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
 def year(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
     """Return the times of the page and the alerts for a year of nightly runs. `STEPPED` series have a confirmed step.
 
-    Each command is a process, as in the nightly workflow. Both commands run with an empty cache, and again a day later.
+    Each command is a process, as in the nightly workflow. The page is written twice: the first time, the cache has no
+    script for its charts.
     """
     draw = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as folder:
-        place = {"HARNESS_HISTORY": str(Path(folder) / "history.duckdb"), "HARNESS_CACHE_DIR": folder}
-        runs = [_run_of_year(night, series, draw) for night in range(nights + 1)]
-        with History.open(place["HARNESS_HISTORY"], writing=True) as history:
-            history.add_all(runs[:nights])
-            for one_series in history.series()[: 25 * STEPPED : 25]:
-                since = one_series.points[nights // 2].run
-                history.decide(Decision(one_series.key, since, [], True, "confirmation", since, 1.1, 1.09, 1.11))
+        history = History(Path(folder) / "history")
+        place = {"HARNESS_HISTORY": str(history.path), "HARNESS_CACHE_DIR": folder}
+        for night in range(nights):
+            history.add(_run_of_year(night, series, draw))
+        for one_series in history.series()[: 25 * STEPPED : 25]:
+            point = one_series.points[nights // 2]
+            key = one_series.key
+            history.decide(Decision(key, point.run, [], True, "confirmation", point.started, 1.1, 1.09, 1.11))
         page, alarm = ["report", "-o", str(Path(folder) / "history.html")], ["alarm"]
-        times = [_command(alarm, place), _command(page, place)]
-        with History.open(place["HARNESS_HISTORY"], writing=True) as history:
-            history.add_all(runs[nights:])
-        times += [_command(alarm, place), _command(page, place)]
-    commands = [f"`harness history {words[0]}`{again}" for again in ("", ", a day later") for words in (alarm, page)]
+        times = [_command(words, place) for words in (alarm, page, page)]
+    commands = ["`harness history alarm`", "`harness history report`", "`harness history report`, again"]
     name = f"{series:,} series, {nights:,} nightly runs"
     return [(f"{question}: {name}", took) for question, took in zip(commands, times, strict=True)]
 
@@ -215,5 +206,5 @@ def _moved(launch: Launch, draw: np.random.Generator) -> list[Sample]:
 
 if __name__ == "__main__":
     count = int(sys.argv[1]) if len(sys.argv) > 1 else LAUNCHES
-    for name, value in figures(count, sys.argv[2] if len(sys.argv) > 2 else ""):
+    for name, value in figures(count):
         print(f"{name}: {value}", flush=True)

@@ -1,17 +1,17 @@
 """`python -m bench.history_demo FOLDER`: measure a small week of nightly runs, and generate docs/examples/week.
 
 It makes seven runs of one scenario with TensorFlow, one after the other. From the fourth run on, the scenario's file is
-slower. harness finds this change, and confirms it by measuring both files in one run. Then the history is stored as
-`harness history export --git` writes it, with its page and its changes in Markdown. If the week in FOLDER was
-interrupted, it is continued. `python -m bench.history_demo` regenerates the page and the Markdown from the stored
-history.
+slower. harness finds this change, and confirms it by measuring both files in one run. The history is stored with its
+page and its changes in Markdown. If the week in FOLDER was interrupted, it is continued. `python -m bench.history_demo`
+regenerates the page and the Markdown from the stored history.
 """
 
 import os
 import subprocess
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
+
+from harness.history.folder import History
 
 WEEK = Path(__file__).parent.parent / "docs" / "examples" / "week"
 KEPT, PAGE, TEXT = "nights", "history.html", "changes.md"
@@ -81,11 +81,10 @@ def measure(folder: Path) -> None:
     for night in range(len(list(results.glob("*/report.md"))) + 1, NIGHTS + 1):
         scenario.write_text(SCENARIO.replace("WEIGHTS", WEIGHTS[night >= SLOWER]))
         before = set(results.glob("*"))
-        _harness(folder, "matrix", "-s", str(scenario), *ASKED, *LENGTHS, "--results", str(results))
+        _harness("matrix", "-s", str(scenario), *ASKED, *LENGTHS, "--results", str(results))
         (run,) = set(results.glob("*")) - before
-        _harness(folder, "history", "add", str(run))
+        _harness("history", "add", str(run))
     _harness(
-        folder,
         "history",
         "confirm",
         "--all-suspected",
@@ -97,21 +96,19 @@ def measure(folder: Path) -> None:
         str(results),
         good=(0, 5),
     )
-    _harness(folder, "history", "export", "--git", str(WEEK / KEPT))
 
 
-def write(folder: Path) -> None:
+def write() -> None:
     """Write the page and the Markdown from the stored history."""
-    _harness(folder, "history", "rebuild", "--from", str(WEEK / KEPT), "--results", str(folder / "none"))
-    _harness(folder, "history", "report", "-o", str(WEEK / PAGE))
+    _harness("history", "report", "-o", str(WEEK / PAGE))
     (WEEK / TEXT).unlink(missing_ok=True)
-    first = sorted(path.stem for path in (WEEK / KEPT).glob("*/*.json"))[0]
-    _harness(folder, "history", "report", "-o", str(WEEK / TEXT), "--since", first)
+    first = History(WEEK / KEPT).runs()[0].run
+    _harness("history", "report", "-o", str(WEEK / TEXT), "--since", first)
 
 
-def _harness(folder: Path, *words: str, good: tuple[int, ...] = (0,)) -> None:
-    """Run a command of harness with the history in `folder`."""
-    environment = {**os.environ, "HARNESS_HISTORY": str(folder / "history.duckdb")}
+def _harness(*words: str, good: tuple[int, ...] = (0,)) -> None:
+    """Run a command of harness with the stored history."""
+    environment = {**os.environ, "HARNESS_HISTORY": str(WEEK / KEPT)}
     process = subprocess.run([sys.executable, "-m", "harness", *words], env=environment, check=False)
     if process.returncode not in good:
         sys.exit(f"bench.history_demo: harness {' '.join(words)} ended with {process.returncode}")
@@ -122,8 +119,7 @@ def main() -> None:
     WEEK.mkdir(exist_ok=True)
     if sys.argv[1:]:
         measure(Path(sys.argv[1]))
-    with TemporaryDirectory() as temporary:
-        write(Path(temporary))
+    write()
 
 
 if __name__ == "__main__":

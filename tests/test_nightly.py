@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.history.alerts import LABEL
+from harness.history.issues import LABEL
 from harness.model.history import Decision, Key
 from tests.cli.conftest import BAKE, SCENARIO
 from tests.commands import git
@@ -134,7 +134,7 @@ def list_files(remote):
 
 
 def summaries(remote):
-    return [name for name in list_files(remote) if name.endswith(".json")]
+    return [name for name in list_files(remote) if name.endswith(".json") and name.startswith("20")]
 
 
 def results(jobs):
@@ -188,13 +188,22 @@ def test_nights_are_measured_and_stored_without_an_alarm(night, remote, github, 
     decision = Decision(key, "2026", (), True, "run", "2026-11-25T04:10:00+00:00", 1.2, 1.1, 1.3)
     good = json.dumps(asdict(decision))
     for name, text in {"good": good, "other": '{"key": 1}', "x": "not JSON", "deep": "[" * 9999}.items():
-        (work / "artifacts" / name).mkdir(parents=True)
-        (work / "artifacts" / name / "decisions.jsonl").write_text(text)
+        (work / "artifacts" / f"{name}--m" / "decisions").mkdir(parents=True)
+        (work / "artifacts" / f"{name}--m" / "decisions" / f"{name}.json").write_text(text)
     process = repeat_history_job(work, tmp_path)
     assert process.returncode == 1
-    for name in ("other", "x", "deep"):
-        assert f"::error::artifacts/{name}/decisions.jsonl " in process.stdout
-    assert git(remote, "show", "harness-history:decisions.jsonl") == good
+    for name, error in {
+        "other": "::error::The decisions in artifacts/other--m are left out",
+        "x": "::error::The results of x--m are refused",
+        "deep": "::error::The results of deep--m are refused",
+    }.items():
+        assert error in process.stdout, name
+    assert [name for name in list_files(remote) if "decisions" in name] == ["decisions/good.json"]
+    assert git(remote, "show", "harness-history:decisions/good.json") == good
+    # a decision on the branch stays, whatever a job hands over later
+    (work / "artifacts" / "good--m" / "decisions" / "good.json").write_text(good.replace("1.2", "1.25"))
+    repeat_history_job(work, tmp_path)
+    assert git(remote, "show", "harness-history:decisions/good.json") == good
 
 
 def repeat_history_job(work, tmp_path):
@@ -218,7 +227,7 @@ def test_a_repository_with_only_scenarios_and_nightly_toml_gets_its_nights(night
     assert {*results(jobs).values()} == {"success"}, logs(jobs)
     (name,) = summaries(remote)
     document = json.loads(git(remote, "show", f"harness-history:{name}"))
-    assert {point["scenario"] for point in document["points"]} == {"mine"}
+    assert [*document["scenarios"]] == ["mine"]
     # the id of nightly.toml: the runner is a new machine each night
     assert [entry["machine"] for entry in document["machines"]] == [{"id": "rack-7", "name": "hosted"}]
 
@@ -642,7 +651,7 @@ def test_an_artifact_with_anything_that_no_job_writes_is_refused_with_a_sentence
     run = {"id": "2026-11-01T04-10-00Z-aaaa", "machine": {"name": "lab", "id": "m-1"}}
     good = {f"{run['id']}/run.json": json.dumps(run), f"{run['id']}/artifacts/any name!": "x", "night": run["id"]}
     cases = {
-        "right": good | {"decisions.jsonl": '{"run": "x"}\n', f"bisect-{run['id']}/steps.jsonl": "", "failure": "x"},
+        "right": good | {"decisions/x.json": '{"run": "x"}\n', f"bisect-{run['id']}/steps.jsonl": "", "failure": "x"},
         "idle": {"idle": "x"},
         "another file": good | {"\n::error::x": "x"},
         "a file in place of a run": {run["id"]: "x"},
@@ -657,8 +666,9 @@ def test_an_artifact_with_anything_that_no_job_writes_is_refused_with_a_sentence
         "another machine": good | {f"{run['id']}/run.json": json.dumps(run | {"machine": {"name": "rack"}})},
         "no machine": good | {f"{run['id']}/run.json": json.dumps(run | {"machine": "lab"})},
         "no JSON": good | {f"{run['id']}/run.json": "[" * 9999},
-        "a decision with another key": {"decisions.jsonl": '{"run": "x", "evil": 1}'},
-        "a decision that is a list": {"decisions.jsonl": "[]"},
+        "a decision with another key": {"decisions/x.json": '{"run": "x", "evil": 1}'},
+        "a decision that is a list": {"decisions/x.json": "[]"},
+        "a decision with another name": {"decisions/..json": "{}"},
         "large": {"night": "x" * 101},
     }  # fmt: skip
     refusals = {}
@@ -693,7 +703,7 @@ case "$1 $2" in
   matrix*) if [ -n "$RUN" ]; then mkdir -p "results/$RUN"; echo "{}" >"results/$RUN/run.json"; fi; exit "$CODE" ;;
   report*) echo "the table of $2" ;;
   "history confirm")
-    echo decision >>"${HARNESS_HISTORY%.duckdb}.decisions.jsonl"
+    echo decision >>"$HARNESS_HISTORY/decisions/x.json"
     if [ -n "$KILLED" ]; then kill -9 "$PPID"; fi ;;
 esac
 """
@@ -751,7 +761,7 @@ def test_a_run_without_a_result_succeeds_only_for_a_reason(measure, snapshot):
 def test_a_decision_is_among_the_results_though_the_job_is_killed_at_its_time_limit(measure, tmp_path):
     code, *_ = measure("-s step", RUN="run-1", HISTORY=str(tmp_path / "branch"), KILLED="yes")
     assert code == -9
-    assert (tmp_path / "work" / "results" / "decisions.jsonl").read_text() == "decision\n"
+    assert (tmp_path / "work" / "results" / "decisions" / "x.json").read_text() == "decision\n"
 
 
 def commit(project, *options):

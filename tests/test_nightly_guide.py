@@ -56,8 +56,11 @@ def clone(tmp_path):
 def test_every_command_runs_in_the_order_of_the_guide(clone, tmp_path, monkeypatch):
     monkeypatch.delenv("HARNESS_PROJECT", raising=False)
     install_harness(tmp_path / "bin")
-    assert len(COMMANDS) > 15
+    assert len(COMMANDS) > 12
     for command in COMMANDS:
+        if command.startswith("export "):
+            monkeypatch.setenv(*command.removeprefix("export ").split("="))
+            continue
         # keep the containers of other tests, which hold no lock that this user's `harness clean` knows
         engine = {"DOCKER_HOST": f"unix://{tmp_path}/none.sock"} if command == "harness clean" else {}
         process = run_script("bash", "-c", command, cwd=clone, programs=tmp_path / "bin", **engine)

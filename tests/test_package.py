@@ -129,7 +129,7 @@ def test_no_line_of_docs_and_messages_installs_the_harness_from_an_index():
             for words in command.findall(path.read_text(encoding="utf-8")):
                 requirements = words.split(" harness")[0] if words.startswith(".") else words
                 names |= {re.split(r"[\[<>=~!@;]", word.strip("'\",.()"))[0].lower() for word in requirements.split()}
-    assert {"ray", "psycopg", "uv"} <= names
+    assert {"ray", "uv"} <= names
     assert not names & {"harness", DISTRIBUTION}
 
 

@@ -13,8 +13,8 @@ import pytest
 from bench.replay import figures, nights
 from bench.replay.rules import delay, distinct
 from harness.history import summary
-from harness.history.index import History
-from harness.model.errors import UsageError
+from harness.history.folder import History
+from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.history import CellPoint, MeasuredSeries, Measurer, SeriesSoftware, Summary
 from harness.model.launch import Status
 from harness.model.run import Machine
@@ -34,18 +34,19 @@ def make_summary(run: str, slower: float = 0.0, scenario: str = "step", seed: in
     }
     scenarios = {scenario: MeasuredSeries("file", scenario)}
     measurers = [Measurer(Machine("m-1"))]
-    return Summary(run, run, "1", "", "", 0.03, "1 CPU", BASELINE, "kit", measurers, software, scenarios, [point])
+    started = f"{run[:10]}{nights.TIME}"
+    return Summary(run, started, "1", "", "", 0.03, "1 CPU", BASELINE, "kit", measurers, software, scenarios, [point])
 
 
 def store_replay(folder: Path, plan: nights.ReplayPlan, slower: Sequence[float | None]) -> figures.Replay:
     """Store a replay whose nightly runs are slower by these shares, and read it. None: the run measured nothing."""
     nights.store_plan(folder, plan)
-    runs = ["" if share is None else f"{day}{nights.TIME}" for day, share in zip(plan.days, slower, strict=True)]
+    runs = ["" if share is None else f"{day}T04-10-00Z" for day, share in zip(plan.days, slower, strict=True)]
     name = plan.planted[0].name if plan.planted else "step"
-    with History.open(str(folder / nights.HISTORY), writing=True) as history:
-        history.add_all(
-            make_summary(run, share, name) for run, share in zip(runs, slower, strict=True) if share is not None
-        )
+    history = History(folder / nights.HISTORY)
+    for run, share in zip(runs, slower, strict=True):
+        if share is not None:
+            history.add(make_summary(run, share, name))
     with (folder / nights.RECORDS).open("w") as records:
         for night, run in enumerate(runs):
             record = {"night": night, "day": plan.days[night], "environment": LINE, "run": run, "seconds": 60.0}
@@ -60,7 +61,6 @@ class Workflow:
         self.folder = folder
         self.measured: list[str] = []
         self.missing: set[str] = set()
-        self.history_is_full = False
         self.alarms: list[list[dict[str, object]]] = []
         monkeypatch.setattr(nights, "_harness", self.call)
         monkeypatch.setattr(summary, "load_summary", lambda path: make_summary(path.name))
@@ -77,11 +77,6 @@ class Workflow:
             else:
                 number = len(list((folder / nights.RESULTS).glob("*")))
                 (folder / nights.RESULTS / f"run-{number}").mkdir(parents=True)
-        elif words[0] == "add" and self.history_is_full:
-            code, error = 4, "harness: The disk is full."
-        elif words[0] == "add":
-            with History.open(str(folder / nights.HISTORY), writing=True) as history:
-                history.add(summary.read(Path(words[1])))
         elif words[0] == "alarm":
             out = json.dumps(self.alarms.pop(0) if self.alarms else [])
         return subprocess.CompletedProcess(words, code, out, error)
@@ -143,13 +138,16 @@ def test_a_run_that_cannot_be_read_or_added_to_the_history_is_a_missing_point_to
             raise UsageError("It never ended.")
         return make_summary(path.name)
 
+    def refuse(history: History, run: Summary) -> bool:
+        raise CannotRunHereError("The disk is full.")
+
     monkeypatch.setattr(summary, "load_summary", load)
-    workflow.history_is_full = True
+    monkeypatch.setattr(History, "add", refuse)
     nights.replay(workflow.folder)
     records = nights.read_records(workflow.folder)
     assert [(record.run, record.reason) for record in records] == [
         ("", "It never ended."),
-        *[("", "harness: The disk is full.")] * 2,
+        *[("", "The disk is full.")] * 2,
     ]
 
 

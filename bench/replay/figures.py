@@ -10,8 +10,7 @@ from pathlib import Path
 from bench.replay import nights
 from bench.replay.rules import ASV, FIRST, NEAR, RULES, Report, asv_reports, delay, distinct, harness_reports, is_hit
 from bench.simulation.nights import between
-from harness.history.change_cache import ChangeCache
-from harness.history.index import History
+from harness.history.folder import History
 from harness.model.history import Decision, Series
 
 #: The number of nightly runs within which a step counts as found soon.
@@ -52,10 +51,9 @@ def read(folder: Path) -> Replay:
     plan, records = nights.read_plan(folder), nights.read_records(folder)
     # a nightly run that was interrupted may have left a run in the history, and was measured again
     runs = {record.run for record in records if record.run}
-    with History.open(str(folder / nights.HISTORY)) as history:
-        series = [_measured(one_series, runs) for one_series in history.series() if one_series.key.reference]
-        # a confirmation is stored before its search, and again with the result of the search
-        decisions = list({(decision.key, decision.since): decision for decision in history.decisions()}.values())
+    history = History(folder / nights.HISTORY)
+    series = [_measured(one_series, runs) for one_series in history.series() if one_series.key.reference]
+    decisions = list({(decision.key, decision.since): decision for decision in history.decisions()}.values())
     return Replay(folder.name, plan, records, series, decisions)
 
 
@@ -84,9 +82,8 @@ def page(replays: Sequence[Replay], asv: str = "") -> str:
 
 def judge(series: Sequence[Series], asv: str = "") -> Reports:
     """Return the reports of each rule for each series. A rule runs after each nightly run."""
-    cache = ChangeCache()
     reports: dict[tuple[str, str], list[list[Report]]] = {
-        ("harness", RATIOS): [list(harness_reports(one_series, cache)) for one_series in series]
+        ("harness", RATIOS): [list(harness_reports(one_series)) for one_series in series]
     }
     for kind in (TIMES, RATIOS):
         values = [_values(one_series, kind) for one_series in series]

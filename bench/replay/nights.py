@@ -18,10 +18,11 @@ from typing import Any
 
 from harness.files import write_atomically
 from harness.history import summary
+from harness.history.folder import History
 from harness.model.errors import HarnessError, UsageError
 
-PLAN, RECORDS, SUMMARIES, RESULTS = "plan.json", "records.jsonl", "nights", "results"
-HISTORY, ISSUES = "history.duckdb", "issues.json"
+PLAN, RECORDS, RESULTS = "plan.json", "records.jsonl", "results"
+HISTORY, ISSUES = "nights", "issues.json"
 
 #: The time of day at which a replayed nightly run starts.
 TIME = "T04:10:00+00:00"
@@ -204,17 +205,13 @@ def _replay_night(folder: Path, plan: ReplayPlan, night: int, before: Sequence[s
     process = _harness(folder, "matrix", *arguments, "--results", str(results), before=before)
     record = ReplayedNight(night, plan.days[night], environment, "", round(time.monotonic() - started, 1))
     new = sorted(set(results.glob("*")) - runs)
+    if not new:
+        return replace(record, reason=_reason(process))
     try:
-        measured = summary.load_summary(new[-1]) if new else None
+        measured = summary.load_summary(new[-1])
+        History(folder / HISTORY).add(replace(measured, started=plan.days[night] + TIME))
     except HarnessError as error:
         return replace(record, reason=str(error))
-    if measured is None:
-        return replace(record, reason=_reason(process))
-    kept = folder / SUMMARIES / plan.days[night][:7] / f"{measured.run}.json"
-    summary.write(replace(measured, started=plan.days[night] + TIME), folder / SUMMARIES)
-    added = _harness(folder, "history", "add", str(kept))
-    if added.returncode:
-        return replace(record, reason=_reason(added))
     started = time.monotonic()
     scripts = [word for path in _scenario_files(folder, plan) for word in ("-s", str(path))]
     words = ["--all-suspected", *scripts, *plan.confirm, "--results", str(results)]

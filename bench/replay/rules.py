@@ -10,7 +10,6 @@ import math
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 
-from harness.history.change_cache import ChangeCache
 from harness.history.states import State, judge_series
 from harness.model.history import Series
 
@@ -38,10 +37,10 @@ print(json.dumps(reports))
 """
 
 
-def harness_reports(series: Series, cache: ChangeCache | None = None) -> Iterator[Report]:
+def harness_reports(series: Series) -> Iterator[Report]:
     """Return the slowdowns that the history suspects."""
     for count in range(FIRST, len(series.points) + 1):
-        judgement = judge_series(Series(series.key, series.points[:count]), known=cache)
+        judgement = judge_series(Series(series.key, series.points[:count]))
         for change, finding in zip(judgement.changes, judgement.findings, strict=True):
             if finding.state is State.SUSPECTED and change.ratio > 1.0:
                 yield count, change.index

@@ -13,8 +13,8 @@ import numpy as np
 
 from bench.simulation.machine import Floats
 from bench.simulation.nights import NEAR, ROUND, ROUNDS, RULES, Kind, Nights, Rule, at_most, delay, ours
-from harness.history.change_cache import CachedChanges, ChangeCache, SearchOptions, ValuesAndErrors
-from harness.history.detection import LEAST, fit_all_levels, fit_levels, keep_significant
+from harness.history.detection import LEAST, P, SeriesChanges, keep_significant
+from harness.history.levels import FEWEST, ValuesAndErrors, fit_all_levels, fit_levels
 
 NIGHTS, HISTORY = 60, 30
 #: The index of the nightly run at which a simulated step starts.
@@ -70,21 +70,16 @@ def correlated(of: Course, seed: int, trial: int, step: float = 0.0) -> Nights:
     return Nights(Kind.STILL, ratios, ratios, rounds.std(axis=0, ddof=1) / math.sqrt(ROUNDS), NIGHTS)
 
 
-class _Independent(ChangeCache):
-    """The detection without the factor on errors, as if nightly runs were independent."""
-
-    def find_changes(self, series: Sequence[ValuesAndErrors], options: SearchOptions) -> list[CachedChanges]:
-        """Return the detected changes, all of which are suspected and not only watched."""
-        fits = fit_all_levels(series, fewest=options.fewest, least=options.least)
-        all_changes = [
-            keep_significant(segments, p=options.p, least=options.least, is_independent=True) for segments in fits
-        ]
-        return [CachedChanges(changes, changes) for changes in all_changes]
+def _detect_independently(series: Sequence[ValuesAndErrors]) -> list[SeriesChanges]:
+    """Return the changes without the factor on errors, as if nightly runs were independent. None is only watched."""
+    fits = fit_all_levels(series, fewest=FEWEST, least=LEAST)
+    all_changes = [keep_significant(segments, p=P, least=LEAST, is_independent=True) for segments in fits]
+    return [SeriesChanges(changes, changes) for changes in all_changes]
 
 
 def independent(of: Nights, values: Floats, first: int = HISTORY) -> Iterable[tuple[int, int]]:
     """Return the changes that harness would suspect if it treated nightly runs as independent."""
-    return ours(of, values, first, _Independent())
+    return ours(of, values, first, _detect_independently)
 
 
 COMPARED: dict[str, Rule] = {"harness without the factor": independent, **RULES}

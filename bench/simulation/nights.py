@@ -21,12 +21,13 @@ from scipy.special import betaincinv, gammaincinv
 
 from bench.simulation.machine import Floats
 from harness.analysis.statistics import student
-from harness.history.alerts import IssueAction as Action
-from harness.history.alerts import IssueStep, TrackedIssue, find_alerts, plan_steps
-from harness.history.change_cache import ChangeCache
+from harness.history.alerts import find_alerts
 from harness.history.confirm import decide_finding
-from harness.history.index import History
-from harness.history.states import SeriesFinding, State, find_changes, judge_series
+from harness.history.detection import detect_changes
+from harness.history.folder import History
+from harness.history.issues import IssueAction as Action
+from harness.history.issues import IssueStep, TrackedIssue, plan_steps
+from harness.history.states import Detector, SeriesFinding, State, find_changes, judge_series
 from harness.model.history import (
     CellPoint,
     Decision,
@@ -130,13 +131,15 @@ def nights(
 Rule = Callable[[Nights, Floats, int], Iterable[tuple[int, int]]]
 
 
-def ours(of: Nights, values: Floats, first: int = FIRST, known: ChangeCache | None = None) -> Iterator[tuple[int, int]]:
+def ours(
+    of: Nights, values: Floats, first: int = FIRST, detect: Detector = detect_changes
+) -> Iterator[tuple[int, int]]:
     """Yield the changes that harness suspects, with the code of the history."""
     points = [of.point(night) for night in range(values.size)]
     for count in range(first, values.size + 1):
         for series in of.series(points[:count]):
             began = int(series.points[0].run.removeprefix("run-"))
-            judgement = judge_series(series, known=known)
+            judgement = judge_series(series, detect=detect)
             for change, finding in zip(judgement.changes, judgement.findings, strict=True):
                 if finding.state is State.SUSPECTED:
                     yield count, began + change.index
@@ -319,17 +322,15 @@ def whole(kind: Kind, seed: int, number: int, *, cells: int = 8) -> Whole:
     courses = [nights(kind, draw, step=math.log(1.05) if at else 0.0, at=at or 0, cut=cut) for at in ats]
     suspected: dict[tuple[int, bool], int] = {}
     confirmed: set[int] = set()
-    cache, issues = ChangeCache(), Issues()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        History.open(str(Path(folder) / "history.duckdb"), writing=True) as history,
-    ):
+    issues = Issues()
+    with tempfile.TemporaryDirectory() as folder:
+        history = History(Path(folder))
         for night in range(NIGHTS):
             history.add(_summary(courses, ats, night))
             if night + 1 < FIRST:
                 continue
             series, decided = history.series(), 0
-            for finding in find_changes(series, history.decisions(), known=cache):
+            for finding in find_changes(series, history.decisions()):
                 cell, is_true = int(finding.key.scenario[1:]), _is_true(ats, finding.key.scenario, finding.started)
                 if finding.state is State.SUSPECTED:
                     suspected.setdefault((cell, is_true), night + 1)
@@ -338,7 +339,7 @@ def whole(kind: Kind, seed: int, number: int, *, cells: int = 8) -> Whole:
                         _confirm(history, finding, math.log(1.05) if is_true else 0.0, draw, night)
                 if finding.state is State.CONFIRMED and is_true:
                     confirmed.add(cell)
-            for step in plan_steps(find_alerts(series, history.decisions(), cache), issues.open):
+            for step in plan_steps(find_alerts(series, history.decisions()), issues.open):
                 issues.do(step)
     changed = [cell for cell, at in enumerate(ats) if at is not None]
     titles = [_TITLE.fullmatch(issue.title) for issue in issues.open]

@@ -110,13 +110,6 @@ def complete_axes(context: typer.Context, incomplete: str) -> list[tuple[str, st
     return [(f"{axis}={value}", "") for value, _ in completions]
 
 
-def complete_history_formats() -> list[str]:
-    """Return the formats of `history export`."""
-    from harness.history.export import FORMATS  # noqa: PLC0415 - only this completion needs it
-
-    return list(FORMATS)
-
-
 def _complete_last_name(incomplete: str, help_texts: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return completions with help for the last name in `one,other`, without the names that are already in it."""
     earlier, comma, _ = incomplete.rpartition(",")

@@ -16,7 +16,7 @@ from harness.cli.messages import handle_signals, say, tell
 from harness.cli.running import ProgressPrinter
 from harness.environments.requested import is_line
 from harness.history import confirm as confirming
-from harness.history.index import History
+from harness.history.folder import History
 from harness.history.request import ConfirmRequest
 from harness.history.states import NEAR, SeriesFinding, State, find_changes
 from harness.machine.identity import load_machine
@@ -180,10 +180,10 @@ def _search_wheels(
 
 def _store_decisions(decisions: _Decisions) -> None:
     """Add decisions to the history. A decision with the result of a search replaces the decision without it."""
-    with History.open(told=say) as history:
-        for _, decision in decisions:
-            if decision:
-                history.decide(decision)
+    history = History.open(report=say)
+    for _, decision in decisions:
+        if decision:
+            history.decide(decision)
 
 
 def _locate_change(

@@ -100,14 +100,6 @@ harness history confirm                 # list suspected changes
 harness history confirm --all-suspected
 harness history confirm -s mine.py -e tf2.1 --rounds 20
 """,
-    "history rebuild": """
-harness history rebuild
-harness history rebuild --from exported
-""",
-    "history export": """
-harness history export --git exported
-harness history export --format openmetrics -o history.txt
-""",
     "images": """
 harness images list
 harness images build tf1.14 tf2.0

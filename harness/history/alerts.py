@@ -1,54 +1,28 @@
-"""Alerts: one GitHub issue per cause of a slowdown. An issue is opened once, then edited, and reopened if necessary.
+"""Alerts about confirmed slowdowns: one per cause, with the text of its GitHub issue (`harness.history.issues`).
 
-An alert can also be about a machine that sends no runs (`harness.history.overdue`). The machine's next run closes that
-issue.
-
-This module compares the alerts with the existing issues, including closed ones, and plans the necessary steps.
-`.github/nightly/issues` executes them with GitHub's command `gh`. A hidden comment in an issue's body names its cause.
+An alert can also be about a machine that sends no runs (`harness.history.overdue`).
 """
 
 import hashlib
+import itertools
 import json
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import date, datetime
-from enum import StrEnum
-from pathlib import Path
+from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
-from harness.files import parse_json, read_text
-from harness.history.change_cache import ChangeCache
-from harness.history.nightly_file import NEAR, SuppressionRule
+from harness.history.nightly_file import SuppressionRule
 from harness.history.states import SeriesFinding, State, find_changes
 from harness.model.defaults import CONFIRM_ROUNDS, LEVEL
 from harness.model.environment import Device
-from harness.model.errors import UsageError
 from harness.model.history import Decision, Key, Series, Summary
 from harness.model.texts import counted, format_number, joined, remove_password
 from harness.report.escape import escape_terminal, make_fenced_block, markdown
-from harness.session.options import read_whole
-from harness.session.request import Request, options
-
-#: The label of all regression alerts.
-LABEL = "harness-night"
-
-#: The fields of an issue that `plan_steps` needs, for `gh issue list --json`.
-LISTED = "number,title,body,state,stateReason,closedAt"
-
-#: The comment on a reopened issue. A comment notifies subscribers of the issue; an edit of the issue doesn't.
-REOPENED = "Confirmed again. The text above has been updated."
-
-#: The comments on the issue of a machine: it has stopped sending runs again, or it has recovered.
-OVERDUE_AGAIN = "The machine has stopped sending runs again. The text above has been updated."
-RECOVERED = "The machine has sent a run again, has nothing to measure, or isn't in nightly.toml any more."
 
 #: Limits for issues, in characters. GitHub's own limits are 65,536 for a body and 256 for a title.
 BODY_CHARACTERS, TITLE_CHARACTERS = 60_000, 240
-
-#: The largest number of issues that one nightly run opens, because many regressions at once need one investigation.
-MOST_NEW = 5
 
 #: The note at the end of an issue about closing it.
 _CLOSING_NOTE = (
@@ -56,19 +30,12 @@ _CLOSING_NOTE = (
     "confirmed again later. If you close it as not planned, it stays closed.</sub>"
 )
 
-#: The options of commands in issues, by their fields in `Request`, and the pattern of plain values: names, versions and
-#: numbers. A job that also runs scripts wrote the decision. So its command must not name an address or a file.
-_SHOWN_OPTIONS = (
-    "scenarios",
-    "environments",
-    "axes",
-    "gpu",
-    "cpus",
-    "rounds",
-    "budget",
-    "warmup",
-    "measure",
-    "reference",
+#: The options of commands in issues, and the pattern of plain values: names, versions and numbers. Options that depend
+#: on the machine are left out. A job that also runs scripts wrote the decision. So its command must not name an address
+#: or a file.
+_SHOWN_FLAGS = (
+    *("-s", "-e", "-a", "--gpu", "--cpus", "--rounds", "--budget", "--warmup", "--measure", "--reference"),
+    *("--base", "--head"),
 )
 _PLAIN_VALUE = re.compile(r"\w[\w.,=<>!~+*\[\]-]{0,200}(@(\d{4}-\d\d-\d\d|py3\.\d{1,2}))?")
 
@@ -76,11 +43,6 @@ _PLAIN_VALUE = re.compile(r"\w[\w.,=<>!~+*\[\]-]{0,200}(@(\d{4}-\d\d-\d\d|py3\.\
 _COMMITS_ADDRESS = re.compile(
     r"https://github\.com/[\w.-]+/[\w.-]+/(compare|commits)/[\w.+-]+(\?since=[\d-]+&until=[\d-]+)?"
 )
-
-#: The last line of an issue, which `.github/nightly/issues` adds. A new link alone doesn't cause an edit.
-_WORKFLOW_RUN = re.compile(r"\n\n\[Workflow run\]\(\S+\)\Z")
-
-_HIDDEN_COMMENT = re.compile(r"<!-- harness-alarm (\{.*?\}) -->")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +78,7 @@ class Alert:
     def text(self) -> str:
         """The body with its hidden comment, without passwords in addresses, shortened to GitHub's limit."""
         fields: dict[str, Any] = {
-            "cause": _hash_text(self.cause),
+            "cause": hash_text(self.cause),
             "since": self.since,
             "series": sorted(self.series)[:100],
         }
@@ -125,50 +87,9 @@ class Alert:
         return mark + _shorten_body(remove_password(self.body), BODY_CHARACTERS - len(mark))
 
 
-@dataclass(frozen=True, slots=True)
-class TrackedIssue:
-    """An existing issue on GitHub about a regression alert.
-
-    `closed` is the time in ISO 8601 when it was closed, and empty for an open issue. `reason` is the
-    reason for closing, in GitHub's words.
-    """
-
-    number: int
-    title: str
-    body: str
-    closed: str = ""
-    reason: str = ""
-
-    @property
-    def mark(self) -> Mapping[str, Any]:
-        """The contents of the hidden comment; empty if somebody has damaged the comment."""
-        match = _HIDDEN_COMMENT.search(self.body)
-        try:
-            return dict(parse_json(match[1])) if match else {}
-        except ValueError:
-            return {}
-
-    @property
-    def overdue(self) -> str:
-        """The name of the overdue machine; empty for an issue about a slowdown."""
-        return str(self.mark.get("overdue", ""))
-
-    def is_of(self, alert: Alert) -> bool:
-        """Return whether the issue is about the alert: the same cause, or a common series and nearly the same start."""
-        mark = self.mark
-        if mark.get("cause") == _hash_text(alert.cause):
-            return True
-        try:
-            distance = abs(datetime.fromisoformat(mark["since"]) - datetime.fromisoformat(alert.since))
-            return not set(alert.series).isdisjoint(mark["series"]) and distance < NEAR
-        except (ValueError, KeyError, TypeError):  # somebody has edited the hidden comment
-            return False
-
-
 def find_alerts(
     history: Iterable[Series],
     decisions: Sequence[Decision],
-    searched: ChangeCache | None = None,
     summary: Callable[[str], Summary | None] = lambda run: None,
     *,
     rules: Sequence[SuppressionRule] = (),
@@ -179,14 +100,13 @@ def find_alerts(
 
     - Changes that one of the `rules` accepts or mutes on the day `today` are left out.
     - If `machines` are given, changes on other machines are left out, because another nightly.toml contains them.
-    - `searched` is a cache of change points. `summary` returns the stored summary of a run, which describes its
-      machine.
+    - `summary` returns the stored summary of a run, which describes its machine.
     """
     # skip series without a confirmation: only a decision confirms a change, and a search takes milliseconds per series
     decided_keys = {decision.key for decision in decisions if decision.confirmed}
     by_key = {series.key: series for series in history if series.key in decided_keys}
     causes: dict[str, list[SeriesFinding]] = {}
-    for finding in find_changes(by_key.values(), decisions, known=searched):
+    for finding in find_changes(by_key.values(), decisions):
         machine = by_key[finding.key].points[-1].origin.machine
         if machines is not None and (machine or finding.key.machine) not in machines:
             continue
@@ -202,47 +122,33 @@ def _make_alert(
     by_key: Mapping[Key, Series],
     summary: Callable[[str], Summary | None],
 ) -> Alert:
-    worst_finding, *other_findings = sorted(members, key=lambda finding: -finding.ratio)
+    findings = sorted(members, key=lambda finding: -finding.ratio)
+    worst, *others = findings
     start = min(finding.started for finding in members)
-    machine = by_key[worst_finding.key].points[-1].origin.machine or worst_finding.key.machine
-    changes = [markdown(suspect) for suspect in dict.fromkeys(text for finding in members for text in finding.suspects)]
-    confirmation = max(
-        (finding.decision for finding in members if finding.decision), key=lambda decision: decision.when
-    )
-    count_note = f" and {len(other_findings)} more" if other_findings else ""
-    key, day = worst_finding.key, start[:10]
-    title = f"Slower since {day}: {key.scenario} in {key.environment}{count_note}, on {machine}"
+    machine = by_key[worst.key].points[-1].origin.machine or worst.key.machine
+    confirmation = max((finding.decision for finding in members if finding.decision), key=lambda entry: entry.when)
+    facts = _describe_machine(worst.key.machine, summary(confirmation.run) or summary(worst.since))
+    repetition = shlex.join(rebuild_command(confirmation.command or _make_command(confirmation)))
+    count_note = f" and {len(others)} more" if others else ""
+    title = f"Slower since {start[:10]}: {worst.key.scenario} in {worst.key.environment}{count_note}, on {machine}"
     lines = [
-        f"First seen on the machine {markdown(machine)}, in the run {markdown(worst_finding.since)} of {start[:10]}. "
-        + (f"Changes at that time: {joined(changes)}." if changes else "No recorded fact changed at that time."),
-        "",
-        "| series | baseline | time after / before |",
-        "| --- | --- | --- |",
-        *(
-            f"| {markdown(finding.key.cell)} | {markdown(finding.key.versus)} "
-            f"| {_format_ratio(finding.ratio, finding.low, finding.high)} |"
-            for finding in (worst_finding, *other_findings)
-        ),
-        "",
-        "Each value is the time after the change divided by the time before it, relative to the baseline of the run.",
+        *_describe_findings(findings, start, machine),
         "",
         f"Confirmed on {markdown(confirmation.when[:10])}: both sides were measured again side by side in the run "
         f"{markdown(confirmation.run)}. There, time after / before is "
         f"{_format_ratio(confirmation.ratio, confirmation.low, confirmation.high)}.",
     ]
-    facts = _describe_machine(worst_finding.key.machine, summary(confirmation.run) or summary(worst_finding.since))
     if facts:
         lines += ["", f"Machine: {markdown(facts)}."]
     if confirmation.sides:
         lines += [*_describe_versions(confirmation), *_list_functions(confirmation, machine)]
-    repetition = shlex.join(rebuild_command(confirmation.command or _make_command(confirmation)))
     if repetition:
         lines += ["", "To repeat the comparison:", "", make_fenced_block(repetition, "sh")]
-    command = ["harness", "history", "show", "--points", "-s", key.scenario, "-e", key.environment]
+    command = ["harness", "history", "show", "--points", "-s", worst.key.scenario, "-e", worst.key.environment]
     lines += ["", "Nightly runs:", "", make_fenced_block(shlex.join(command), "sh"), "", _CLOSING_NOTE]
     return Alert(
         cause=cause,
-        series=[_hash_text(repr(finding.key))[:8] for finding in members],
+        series=[hash_text(repr(finding.key))[:8] for finding in members],
         since=start,
         confirmed=confirmation.when,
         title=escape_terminal(title, TITLE_CHARACTERS),
@@ -254,6 +160,25 @@ def _make_alert(
         machine=facts,
         command=repetition,
     )
+
+
+def _describe_findings(findings: Sequence[SeriesFinding], start: str, machine: str) -> list[str]:
+    """Return a sentence about the start of the change, and a table of the findings, as lines of Markdown."""
+    changes = [markdown(suspect) for suspect in dict.fromkeys(text for entry in findings for text in entry.suspects)]
+    return [
+        f"First seen on the machine {markdown(machine)}, in the run {markdown(findings[0].since)} of {start[:10]}. "
+        + (f"Changes at that time: {joined(changes)}." if changes else "No recorded fact changed at that time."),
+        "",
+        "| series | baseline | time after / before |",
+        "| --- | --- | --- |",
+        *(
+            f"| {markdown(finding.key.cell)} | {markdown(finding.key.versus)} "
+            f"| {_format_ratio(finding.ratio, finding.low, finding.high)} |"
+            for finding in findings
+        ),
+        "",
+        "Each value is the time after the change divided by the time before it, relative to the baseline of the run.",
+    ]
 
 
 def _describe_machine(machine: str, summary: Summary | None) -> str:
@@ -317,186 +242,31 @@ def _make_command(decision: Decision) -> list[str]:
 
 
 def rebuild_command(words: Sequence[str]) -> list[str]:
-    """Return a `harness matrix` command of parsed options with plain values; empty for any other command.
+    """Return a `harness matrix` command with only the options in `_SHOWN_FLAGS`; empty for any other command.
 
-    Options that depend on the machine, such as --backend and --trust, are omitted.
+    The result is also empty if one of their values isn't plain.
     """
-    fields = {field.flags[0]: (name, field) for name, field in options(Request).items()}
-    rebuilt, rest = ["harness", "matrix"], iter(words[2:])
-    if [*words[:2]] != rebuilt:
-        return []
-    for flag in rest:
-        name, field = fields.get(flag, ("", None))
-        if not field and flag not in ("--base", "--head"):
-            return []
-        value = [] if field and field.type is bool else [next(rest, "")]
-        if field and name not in _SHOWN_OPTIONS:
-            continue
-        try:
-            if not all(map(_PLAIN_VALUE.fullmatch, value)):
-                return []
-            if field and field.option.read:
-                field.option.read(value if flag in ("-s", "-e", "-a") else value[0], flag)
-            elif field and field.option.least:
-                read_whole(value[0], flag)
-        except UsageError:
-            return []
-        rebuilt += [flag, *value]
-    return rebuilt
+    groups: list[list[str]] = []
+    for word in words[2:]:
+        if word.startswith("-"):
+            groups.append([word])
+        elif groups:
+            groups[-1].append(word)
+    shown = [group for group in groups if group[0] in _SHOWN_FLAGS]
+    are_plain = all(
+        len(values) == (0 if flag == "--gpu" else 1) and all(map(_PLAIN_VALUE.fullmatch, values))
+        for flag, *values in shown
+    )
+    is_known = [*words[:2]] == ["harness", "matrix"] and bool(shown)
+    return [*words[:2], *itertools.chain(*shown)] if is_known and are_plain else []
 
 
 def _format_ratio(ratio: float, low: float, high: float) -> str:
     return f"{ratio:.2f}× ({low:.2f} to {high:.2f})"
 
 
-class IssueAction(StrEnum):
-    """An action for an issue."""
-
-    OPEN = "open"
-    EDIT = "edit"
-    REOPEN = "reopen"
-    KEEP = "keep"
-    HOLD = "hold"
-    CLOSE = "close"
-
-
-@dataclass(frozen=True, slots=True)
-class IssueStep:
-    """The action for an alert, the issue, and the reason (`why`), which is a sentence."""
-
-    kind: IssueAction
-    alert: Alert
-    why: str
-    issue: TrackedIssue | None = None
-
-    @property
-    def what(self) -> str:
-        """The action, the issue and the reason, as a sentence."""
-        return f"{self.kind} {f'#{self.issue.number}' if self.issue else 'a new one'} ({self.why.rstrip('.')}):"
-
-    @property
-    def comment(self) -> str | None:
-        """The comment that GitHub sends to subscribers of the issue, or None."""
-        if self.kind is IssueAction.CLOSE:
-            return RECOVERED
-        return (OVERDUE_AGAIN if self.alert.overdue else REOPENED) if self.kind is IssueAction.REOPEN else None
-
-    @property
-    def document(self) -> Mapping[str, Any]:
-        """The step as `harness history alarm --json` prints it."""
-        return {
-            "step": self.kind,
-            "number": self.issue.number if self.issue else None,
-            "why": self.why,
-            "title": self.alert.title,
-            "body": self.alert.text,
-            "labels": [LABEL],
-            "sides": list(self.alert.sides),
-            "probability": self.alert.probability,
-            "commits": list(self.alert.commits),
-            "functions": [list(function) for function in self.alert.functions],
-            "machine": self.alert.machine,
-            "command": self.alert.command,
-            "comment": self.comment,
-        }
-
-
-def plan_steps(
-    alerts: Iterable[Alert], issues: Iterable[TrackedIssue], *, file: str = "", unplanned: Collection[str] = ()
-) -> list[IssueStep]:
-    """Return the action for each alert, in their order. Two alerts with the same issue are merged.
-
-    - For a cause without an issue, a new issue is opened. At most MOST_NEW issues are opened.
-    - An open issue is edited if its text differs.
-    - An issue that was closed as completed is reopened only if the change was confirmed again after that.
-    - An issue that was closed as not planned, or as a duplicate, stays closed.
-
-    `file` is a nightly.toml. If one of its machines isn't overdue any more, the machine's issue is closed. Issues about
-    `unplanned` machines stay open, because these machines had nothing to measure.
-    """
-    ordered_issues = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
-    planned: list[IssueStep] = []
-    for alert in alerts:
-        known_issue = next((issue for issue in ordered_issues if issue.is_of(alert)), None)
-        step_index = next(
-            (index for index, step in enumerate(planned) if known_issue and step.issue == known_issue), None
-        )
-        if step_index is not None:
-            planned[step_index] = _plan_step(_merge_alerts(planned[step_index].alert, alert), known_issue, 0)
-        else:
-            planned.append(_plan_step(alert, known_issue, sum(step.kind is IssueAction.OPEN for step in planned)))
-    planned_numbers = {step.issue.number for step in planned if step.issue}
-    planned += [
-        _close_issue(issue)
-        for issue in ordered_issues
-        if not issue.closed
-        and issue.number not in planned_numbers
-        and file
-        and issue.overdue
-        and issue.mark.get("file", file) == file
-        and issue.overdue not in unplanned
-    ]
-    return planned
-
-
-def _close_issue(issue: TrackedIssue) -> IssueStep:
-    alert = Alert(issue.overdue, [], "", "", issue.title, issue.body, overdue=issue.overdue)
-    return IssueStep(IssueAction.CLOSE, alert, "The machine isn't overdue.", issue)
-
-
-def _plan_step(alert: Alert, issue: TrackedIssue | None, opened_count: int) -> IssueStep:
-    if issue is None:
-        if opened_count < MOST_NEW:
-            return IssueStep(IssueAction.OPEN, alert, "No issue exists for this cause.")
-        return IssueStep(
-            IssueAction.HOLD, alert, f"A nightly run opens at most {MOST_NEW} issues, so a later one opens this issue."
-        )
-    if issue.closed:
-        return _plan_for_closed(alert, issue)
-    if (issue.title, issue.body) == (alert.title, alert.text):
-        return IssueStep(IssueAction.KEEP, alert, "The issue is up to date.", issue)
-    return IssueStep(IssueAction.EDIT, alert, "The issue is open, and its text has changed.", issue)
-
-
-def _plan_for_closed(alert: Alert, issue: TrackedIssue) -> IssueStep:
-    if issue.reason not in ("", "completed"):
-        return IssueStep(
-            IssueAction.KEEP,
-            alert,
-            f"The issue was closed as {issue.reason.replace('_', ' ')}, and stays closed.",
-            issue,
-        )
-    if not alert.confirmed or _parse_seconds(alert.confirmed) <= _parse_seconds(issue.closed):
-        return IssueStep(
-            IssueAction.KEEP,
-            alert,
-            "The issue was closed, and the change hasn't been confirmed again since then.",
-            issue,
-        )
-    return IssueStep(
-        IssueAction.REOPEN, alert, "The issue was closed, and the change has been confirmed again since then.", issue
-    )
-
-
-def _merge_alerts(first: Alert, second: Alert) -> Alert:
-    """Merge two alerts that have the same issue."""
-    return replace(
-        first,
-        series=sorted({*first.series, *second.series}),
-        confirmed=max(first.confirmed, second.confirmed, key=_parse_seconds),
-        body=f"{first.body}\n\n---\n\n{second.body}",
-    )
-
-
-def _parse_seconds(text: str) -> float:
-    """Return an ISO 8601 time as seconds since 1970; 0 if the text is invalid."""
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        return 0.0
-
-
-def _hash_text(text: str) -> str:
+def hash_text(text: str) -> str:
+    """Return a short hash, for the hidden comment of an issue."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -506,30 +276,3 @@ def _shorten_body(text: str, limit: int) -> str:
         return text
     ending = "\n\n… The rest exceeds the size limit of an issue. To see the whole report: `harness history report`."
     return text[: limit - len(ending)].rsplit("\n", 1)[0] + ending
-
-
-def read_issues(path: Path) -> list[TrackedIssue]:
-    """Return the issues in a file that `gh issue list --json` wrote, with the fields LISTED. Raises UsageError."""
-    try:
-        documents = parse_json(read_text(path))
-        if not isinstance(documents, list):
-            raise TypeError
-        return [_parse_issue(document) for document in documents]
-    except OSError as error:
-        raise UsageError(f"Can't read {path}: {error.strerror}.") from None
-    except (KeyError, TypeError, ValueError):
-        raise UsageError(
-            f"{path} isn't a list of issues.",
-            f"Write it with: gh issue list --label {LABEL} --state all --json {LISTED}",
-        ) from None
-
-
-def _parse_issue(document: Mapping[str, Any]) -> TrackedIssue:
-    is_closed = document["state"] == "CLOSED"
-    return TrackedIssue(
-        number=int(document["number"]),
-        title=str(document["title"]),
-        body=_WORKFLOW_RUN.sub("", str(document["body"] or "").replace("\r\n", "\n")),
-        closed=str(document["closedAt"] or "closed") if is_closed else "",
-        reason=str(document["stateReason"] or "").lower() if is_closed else "",
-    )

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from harness.history import phrases
-from harness.history.detection import FEWEST, compute_detectable_change
+from harness.history.detection import compute_detectable_change
+from harness.history.levels import FEWEST
 from harness.history.nightly_file import SuppressionRule
 from harness.history.phrases import SeriesNames
 from harness.history.segments import split_segments

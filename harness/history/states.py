@@ -6,14 +6,14 @@ remained. A refuted change isn't suspected again.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 from harness.analysis.statistics import student
-from harness.history.change_cache import CachedChanges, ChangeCache, SearchOptions
-from harness.history.detection import ChangePoint
+from harness.history.detection import LEAST, ChangePoint, SeriesChanges, detect_changes
+from harness.history.levels import ValuesAndErrors
 from harness.history.segments import SegmentBoundary, find_boundaries, split_segments
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.history import Decision, Key, Series, SeriesPoint
@@ -21,6 +21,9 @@ from harness.model.history import Decision, Key, Series, SeriesPoint
 #: The largest distance, in runs, between the found place of a change and its true place. Annotations within this
 #: distance are suspects, and decisions within this distance apply to the change.
 NEAR = 2
+
+#: Returns the changes of each series.
+Detector = Callable[[Sequence[ValuesAndErrors]], list[SeriesChanges]]
 
 
 class State(StrEnum):
@@ -67,37 +70,28 @@ class JudgedSeries:
     findings: Sequence[SeriesFinding]
 
 
-def judge_series(
-    series: Series,
-    decisions: Sequence[Decision] = (),
-    options: SearchOptions | None = None,
-    known: ChangeCache | None = None,
-) -> JudgedSeries:
+def judge_series(series: Series, decisions: Sequence[Decision] = (), detect: Detector = detect_changes) -> JudgedSeries:
     """Return a series with its findings, as `judge_all` does for several."""
-    (judged,) = judge_all([series], decisions, options, known)
+    (judged,) = judge_all([series], decisions, detect)
     return judged
 
 
 def judge_all(
-    history: Iterable[Series],
-    decisions: Sequence[Decision] = (),
-    options: SearchOptions | None = None,
-    known: ChangeCache | None = None,
+    history: Iterable[Series], decisions: Sequence[Decision] = (), detect: Detector = detect_changes
 ) -> list[JudgedSeries]:
-    """Return the series of a history with their findings. `known` is a cache of earlier search results.
+    """Return the series of a history with their findings.
 
     If a later change in the same segment reversed a change, both are left out, unless the first one was confirmed.
     """
-    settings, cache = options or SearchOptions(), known or ChangeCache()
     prepared = [
         (series, boundaries, [_Segment.of(series.points, segment) for segment in split_segments(series, boundaries)])
         for series in history
         for boundaries in [find_boundaries(series)]
     ]
     all_values = [(segment.values, segment.errors) for _, _, segments in prepared for segment in segments]
-    found = iter(cache.find_changes(all_values, settings))  # all at once, which is faster
+    found = iter(detect(all_values))  # all at once, which is faster
     return [
-        _judge(series, boundaries, [(segment, next(found)) for segment in segments], decisions, settings)
+        _judge(series, boundaries, [(segment, next(found)) for segment in segments], decisions)
         for series, boundaries, segments in prepared
     ]
 
@@ -105,18 +99,17 @@ def judge_all(
 def _judge(
     series: Series,
     boundaries: Sequence[SegmentBoundary],
-    segments: Sequence[tuple["_Segment", CachedChanges]],
+    segments: Sequence[tuple["_Segment", SeriesChanges]],
     decisions: Sequence[Decision],
-    settings: SearchOptions,
 ) -> JudgedSeries:
     own_decisions = [decision for decision in decisions if decision.key == series.key]
     open_changes: list[tuple[ChangePoint, SeriesFinding]] = []
-    for segment, cached_changes in segments:
-        for change, is_watched in _select_changes(series.points, segment, boundaries, cached_changes):
+    for segment, detected in segments:
+        for change, is_watched in _select_changes(series.points, segment, boundaries, detected):
             finding = _make_finding(series, change, boundaries, own_decisions, is_watched=is_watched)
             last_change, last_finding = open_changes[-1] if open_changes else (None, None)
             distance = abs(change.after - last_change.before) if last_change else math.inf
-            is_reversed = last_change and last_change.index in segment.positions and distance <= settings.least
+            is_reversed = last_change and last_change.index in segment.positions and distance <= LEAST
             if last_finding and is_reversed and not is_watched and last_finding.state is not State.CONFIRMED:
                 open_changes.pop()
             else:
@@ -125,14 +118,9 @@ def _judge(
     return JudgedSeries(series, boundaries, changes, findings)
 
 
-def find_changes(
-    history: Iterable[Series],
-    decisions: Sequence[Decision] = (),
-    options: SearchOptions | None = None,
-    known: ChangeCache | None = None,
-) -> list[SeriesFinding]:
+def find_changes(history: Iterable[Series], decisions: Sequence[Decision] = ()) -> list[SeriesFinding]:
     """Return the findings in a history, in the order of its series."""
-    return [finding for judged in judge_all(history, decisions, options, known) for finding in judged.findings]
+    return [finding for judged in judge_all(history, decisions) for finding in judged.findings]
 
 
 class _Segment(NamedTuple):
@@ -154,13 +142,15 @@ def _select_changes(
     points: Sequence[SeriesPoint],
     segment: _Segment,
     boundaries: Sequence[SegmentBoundary],
-    cached_changes: CachedChanges,
+    detected: SeriesChanges,
 ) -> list[tuple[ChangePoint, bool]]:
     """Return the changes in a segment, moved to the nearest annotation, and whether each is tentative."""
-    significant, tentative = cached_changes.sure, cached_changes.maybe
+    significant = detected.significant
     # only the last tentative change counts, because its level continues until today
     watched_changes = [
-        change for change in tentative[-1:] if all(abs(change.index - other.index) > NEAR for other in significant)
+        change
+        for change in detected.tentative[-1:]
+        if all(abs(change.index - other.index) > NEAR for other in significant)
     ]
     watched_changes = watched_changes if segment.positions.stop == len(points) else []
     return [

@@ -1,11 +1,9 @@
-"""Summarizes a run for the history, and reads and writes the small file of a summary."""
+"""Summarizes a run for the history."""
 
 import hashlib
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from harness import session
@@ -13,28 +11,18 @@ from harness.analysis.comparisons import ratios
 from harness.analysis.observations import find_commit
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, combine
-from harness.files import read as read_bytes
-from harness.files import write_atomically
 from harness.machine.lock import is_held
 from harness.model.environment import Device, Environment
-from harness.model.errors import DamagedError, UsageError
+from harness.model.errors import UsageError
 from harness.model.history import CellPoint, MeasuredSeries, Measurer, SeriesSoftware, Summary
 from harness.model.launch import Clock, Interleave, Protocol, Status
-from harness.model.numbers import LENGTH, SAMPLE
 from harness.model.run import Machine, Run
 from harness.model.scenario import DEVICE, Cell
 from harness.model.texts import counted
 from harness.plan.groups import find_control, name_group
-from harness.store import codec
 
 #: The number of hexadecimal digits of a SHA-256 hash that a history stores.
 _DIGITS = 16
-
-#: The largest absolute value of a log ratio: the log of the longest over the shortest possible sample.
-_MOST_LOG_RATIO = math.log(SAMPLE.most / SAMPLE.least)
-
-#: The pattern of ids of runs and machines. A run's id becomes a file name.
-_VALID_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 #: The largest number of characters of the reason why a cell has no result.
 _REASON_LENGTH = 300
@@ -95,73 +83,17 @@ def summarize(results: Results) -> Summary:
 
 
 def load_summary(path: Path) -> Summary:
-    """Return the summary of a finished run. `path` is the folder of the run, or a summary file.
+    """Return the summary of a finished run, from its folder.
 
-    Raises UsageError if `path` is neither, if the file is corrupt or from a newer harness, if the run has profiles, or
-    if the run hasn't finished.
+    Raises UsageError if `path` isn't such a folder, if it is corrupt or from a newer harness, if the run has profiles,
+    or if the run hasn't finished.
     """
-    if not path.is_dir():
-        return read(path)
     if is_held(path / ".lock"):
         raise UsageError(f"{path} is being measured.", "Add the run after it has ended.")
     results = session.read(path)
     if not results.run.stops and not results.run.plan.profile_calls:
         raise UsageError(f"{path} was interrupted.", f"Continue it: harness matrix --resume {path}")
-    return _check_summary(summarize(results), path)
-
-
-def read(path: Path) -> Summary:
-    """Read a summary file. Raises UsageError if it isn't a summary, or if it is from a newer harness."""
-    try:
-        data = read_bytes(path)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-    if not data.lstrip().startswith(b"{") or b'"points"' not in data:
-        raise UsageError(
-            f"{path} is neither a run's folder nor the summary of a run.",
-            "Pass folders in results/, or files that `harness history export --git` wrote.",
-        )
-    return _check_summary(codec.load(Summary, data, path), path)
-
-
-def _check_summary(summary: Summary, path: Path) -> Summary:
-    """Return the summary. Raises DamagedError if an id, a time, a number or a machine is invalid."""
-    if not _VALID_ID.fullmatch(summary.run):
-        raise DamagedError(path, f"{summary.run!r} isn't a valid run id")
-    try:
-        datetime.fromisoformat(summary.started)
-    except ValueError:
-        raise DamagedError(path, f"{summary.started!r} isn't a valid time") from None
-    identities = {measurer.machine.id for measurer in summary.machines}
-    for identity in identities:
-        if not _VALID_ID.fullmatch(identity):
-            raise DamagedError(path, f"{identity[:100]!r} isn't a valid machine id")
-    for point in summary.points:
-        if point.machine not in identities:
-            raise DamagedError(path, f"a point is from {point.machine!r}, which isn't a machine of the run")
-        logs, times = (point.ratio, point.low, point.high), (point.seconds, point.seconds_low, point.seconds_high)
-        are_valid = all(value is None or abs(value) <= _MOST_LOG_RATIO for value in logs)
-        if not are_valid or not all(value is None or value in LENGTH for value in times):
-            raise DamagedError(path, "a point has an invalid number")
-    return summary
-
-
-def convert_to_utc(started: str) -> str:
-    """Convert an ISO 8601 time to UTC, so that sorting the texts sorts the times."""
-    moment = datetime.fromisoformat(started)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")
-
-
-def write(summary: Summary, folder: Path) -> bool:
-    """Write `folder`/YYYY-MM/RUN.json unless it exists, because a summary never changes. Return whether it was written.
-
-    Raises OSError.
-    """
-    path = folder / convert_to_utc(summary.started)[:7] / f"{summary.run}.json"
-    if path.exists():
-        return False
-    write_atomically(path, codec.dump(summary, indent=1) + b"\n")
-    return True
+    return summarize(results)
 
 
 def _name_series(environments: Sequence[Environment]) -> dict[str, str]:

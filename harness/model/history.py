@@ -1,16 +1,24 @@
 """The data of a history: the summaries of runs, and time series over many runs."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from harness.model.launch import Status
+from harness.model.numbers import ROUNDS, SAMPLE, Seconds, Within
 from harness.model.run import Machine
 from harness.model.scenario import STEP
 
-SCHEMA = 1
+#: Version 2 stores each point as a list of its values. Version 1, with the names of the values, can be read too.
+SCHEMA = 2
 
 Pairs = tuple[tuple[str, str], ...]
+
+#: The largest absolute value of a log ratio: the log of the longest over the shortest possible sample.
+_MOST_LOG_RATIO = math.log(SAMPLE.most / SAMPLE.least)
+
+LogRatio = Annotated[float, Within(-_MOST_LOG_RATIO, _MOST_LOG_RATIO)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +59,8 @@ class Measurer:
     driver: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CellPoint:
-    """The result of one cell in one run.
+class CellPoint(NamedTuple):
+    """The result of one cell in one run. In a file, it is a list, which is short and fast to read.
 
     - `machine`: the id of the machine that measured it.
     - `reference`, `against`: environment and axes of the baseline cell. They are empty for the baseline cell itself,
@@ -71,15 +78,15 @@ class CellPoint:
     environment: str
     status: Status
     reference: str = ""
-    against: Mapping[str, str] = field(default_factory=dict)
+    against: Mapping[str, str] = {}
     quantity: str = STEP
-    ratio: float | None = None
-    low: float | None = None
-    high: float | None = None
-    rounds: int = 0
-    seconds: float | None = None
-    seconds_low: float | None = None
-    seconds_high: float | None = None
+    ratio: LogRatio | None = None
+    low: LogRatio | None = None
+    high: LogRatio | None = None
+    rounds: Annotated[int, ROUNDS] = 0
+    seconds: Seconds | None = None
+    seconds_low: Seconds | None = None
+    seconds_high: Seconds | None = None
     reason: str = ""
 
 

@@ -17,9 +17,9 @@ from harness.model.scenario import Cell
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-    from harness.model.history import Summary  # only commands for histories load this module
+    from harness.model.history import Decision, Note, Summary  # only commands for histories load this module
 
-Stored = TypeVar("Stored", Run, Launch, Profile, "Summary")
+Stored = TypeVar("Stored", Run, Launch, Profile, "Summary", "Note", "Decision")
 _Value = TypeVar("_Value")
 
 #: The empty mapping that launches without recorded values share.
@@ -37,8 +37,8 @@ def _make_adapter(kind: type) -> "TypeAdapter[Any]":
 _get_adapter: Callable[[type], "TypeAdapter[Any]"] = cache(_make_adapter)
 
 
-def dump(value: "Run | Launch | Summary", *, indent: int | None = None) -> bytes:
-    """Return a run, a launch or a summary as JSON. Without `indent`, the JSON is on one line.
+def dump(value: "Run | Launch | Summary | Note | Decision", *, indent: int | None = None) -> bytes:
+    """Return a document as JSON. Without `indent`, the JSON is on one line.
 
     Numbers that aren't finite become null.
     """
@@ -68,10 +68,11 @@ def load(kind: type[Stored], data: bytes, where: object) -> Stored:
         location = ".".join(str(part) for part in first_error["loc"]) or "the document"
         raise DamagedError(where, f"{location[:200]}: {first_error['msg'].removeprefix('Value error, ')}") from None
     # the schema that this version writes is the newest one that it can read
-    newest: Any = next(field.default for field in fields(kind) if field.name == "schema")
-    if value.schema > newest:
+    newest: Any = next((field.default for field in fields(kind) if field.name == "schema"), None)
+    schema: Any = getattr(value, "schema", None)
+    if newest is not None and schema > newest:
         raise UsageError(
-            f"{where} has schema {value.schema}, but this version of harness reads only schemas up to {newest}.",
+            f"{where} has schema {schema}, but this version of harness reads only schemas up to {newest}.",
             "Update harness to read it.",
         )
     return value

@@ -95,7 +95,6 @@ def test_a_word_becomes_what_there_is(here):
         "harness compare a b ": [],
         "harness report --format j": ["json", "junit"],
         "harness history report --format ": ["html", "md"],
-        "harness history export --format o": ["openmetrics", "otava"],
         "harness matrix --results elsewhere --resume ": [],
         "harness report ./res": ["./results/"],
         "": list(COMMANDS),

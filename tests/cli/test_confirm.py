@@ -18,13 +18,12 @@ from harness.cli import app
 from harness.cli import confirm as confirming
 from harness.history import summary
 from harness.history.confirm import ConfirmationRun
-from harness.history.index import History
+from harness.history.folder import History
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding, State, find_changes
 from harness.model.history import Decision, Key, SeriesSoftware
 from harness.session import read
 from harness.session.request import Request
-from harness.store import codec
 from tests.cli.conftest import Harness
 from tests.history.series import of_line, stepped
 from tests.packageindex import PackageIndex, make_lock, serving
@@ -91,7 +90,7 @@ def lock(index: PackageIndex, name: str, speed: str) -> None:
     Path("images", "locks", f"{name}-cpu.txt").write_text(make_lock(*files))
 
 
-def add_nights(command: Callable[..., Result], environments: dict[str, dict[int, SeriesSoftware]]) -> None:
+def add_nights(environments: dict[str, dict[int, SeriesSoftware]]) -> None:
     """Add eight nights like the one that is measured, with this software; from the fifth on, one is slower."""
     (folder,) = Path("results").iterdir()
     measured = summary.load_summary(folder)
@@ -99,11 +98,10 @@ def add_nights(command: Callable[..., Result], environments: dict[str, dict[int,
         day = f"2022-03-{night:02}"
         middle = (math.log(4.0) if night > 4 else 0.0) + 0.001 * (night % 3)
         ratio = {"ratio": middle, "low": middle - 0.01, "high": middle + 0.01, "rounds": 5}
-        points = [replace(point, **ratio) if point.reference else point for point in measured.points]
+        points = [point._replace(**ratio) if point.reference else point for point in measured.points]
         software = {**measured.software, **{name: versions[night] for name, versions in environments.items()}}
         started = {"run": f"{day}T04-10-00Z-aaaa", "started": f"{day}T04:10:00+00:00"}
-        Path(f"{night}.json").write_bytes(codec.dump(replace(measured, **started, software=software, points=points)))
-    assert command("history", "add", *(f"{night}.json" for night in range(1, 9))).exit_code == 0
+        assert History.open().add(replace(measured, **started, software=software, points=points))
 
 
 @pytest.mark.slow
@@ -117,7 +115,7 @@ def test_the_old_lock_is_measured_against_the_new_and_the_change_confirmed(comma
     new = summary.load_summary(measured).software["new"]
     nights = {night: "1.0" if night < 5 else "2.0" for night in range(1, 9)}
     software = {night: replace(new, lock=speed, pins={**new.pins, "speed": speed}) for night, speed in nights.items()}
-    add_nights(command, {"new": software})
+    add_nights({"new": software})
     result = command("history", "confirm", "--all-suspected", *SHORT)
     assert result.exit_code == 5, result.stderr
     assert re.search(r"^Confirmed: waits new cpu takes [345]\.\d+×", result.stdout), result.stdout
@@ -154,7 +152,7 @@ def test_the_wheels_of_a_line_are_measured_side_by_side_and_searched_for_the_fir
         )
         for day, wheel in wheels.items()
     }
-    add_nights(command, {"tf-nightly-cpu": lines})
+    add_nights({"tf-nightly-cpu": lines})
     result = command("history", "confirm", "--all-suspected", *SHORT[:-1], "3")
     assert result.exit_code == 5, result.stderr
     assert f"The change is between {wheels[3]} and {wheels[4]}" in result.stdout, result.stderr
@@ -221,8 +219,7 @@ def test_a_decision_stays_though_the_command_is_killed_during_the_search(confirm
     monkeypatch.setattr("harness.cli.confirm._locate_change", kill)
     with pytest.raises(SystemExit):
         confirm("one")
-    with History.open() as history:
-        assert [decision.confirmed for decision in history.decisions()] == [True]
+    assert [decision.confirmed for decision in History.open().decisions()] == [True]
 
 
 def test_a_decision_with_the_result_of_its_search_replaces_the_one_without_it(confirm, monkeypatch):

@@ -2,21 +2,17 @@ import fcntl
 import json
 import os
 import shlex
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from harness.cli import app
-from harness.history.index import History
-from harness.history.summary import load_summary
-from harness.model.errors import CannotRunHereError, HarnessError, UsageError
+from harness.model.errors import HarnessError
 from harness.model.run import Machine
+from harness.session import read
 from harness.store import codec
 from tests.cli.conftest import stored
 from tests.factories import cells, nightly_run, rounds
@@ -99,17 +95,18 @@ def test_nights_are_added_listed_and_shown(history):
 
 @pytest.mark.slow
 def test_what_makes_a_history_useless_is_reported(history, snapshot):
-    summary = load_summary(write_night(11))
     warnings = {}
-    for place, reference in enumerate(("tf2.15", "latest", "tf-nightly", "tf2.21+keras-nightly", "")):
-        points = [replace(point, reference=reference and point.reference) for point in summary.points]
-        for number in (1, 2):  # the newest run counts
-            fields = {"run": f"2026-12-0{number}-{place}", "started": f"2026-12-0{number}T04:10:00Z"}
-            other = replace(summary, **fields, reference=reference, points=points)
-            Path(f"{number}.json").write_bytes(codec.dump(other))
-        warnings[f"baseline {reference}"] = history("add", "2.json", "1.json").stderr
-        assert history("add", "1.json").stderr == ""
-    folders = [str(write_night(number, machine=Machine(f"m-0000000{number}", "aws"))) for number in (1, 2, 3)]
+    for number, reference in enumerate(("tf2.15", "latest", "tf-nightly", "tf2.21+keras-nightly"), 1):
+        folder = write_night(number)
+        path = folder / "run.json"
+        run = read(folder).run
+        environments = [replace(entry, line=reference) for entry in run.environments if entry.name == run.reference]
+        others = [entry for entry in run.environments if entry.name != run.reference]
+        path.write_bytes(codec.dump(replace(run, environments=[*environments, *others])))
+        warnings[f"baseline {reference}"] = history("add", str(folder)).stderr
+    warnings["no baseline"] = history("add", str(write_night(9, reference=""))).stderr
+    assert history("add", "results/2026-11-03T04-10-00Z-aaaa").stderr == ""
+    folders = [str(write_night(number, machine=Machine(f"m-0000000{number}", "aws"))) for number in (11, 12, 13)]
     assert history("add", *folders[:2]).stderr == ""
     warnings["another id in each run"] = history("add", folders[2]).stderr
     assert warnings == snapshot
@@ -139,26 +136,20 @@ def test_what_is_wrong_is_refused(history, snapshot):
     lines = ["add --all --results none", "add", "note yesterday x", "note 2026-13-01 x"]
     Path("results").mkdir()
     errors = collect_errors(history, "add --all", *lines, "note 2026-11-12 ' '")
-    assert not list(Path(os.environ["HARNESS_DATA_DIR"]).glob("*notes*"))
+    assert not list(Path(os.environ["HARNESS_DATA_DIR"]).glob("history*"))
     assert history("add", "none").exit_code == 1
     # an empty history says how to fill it
     listed, page = history("list"), history("report")
     assert ["harness history add --all" in result.stderr for result in (listed, page)] == [True, True]
     assert "<title>A history without runs</title>" in Path("history.html").read_text()
     lines = ["show", "report -e tf2.0", "report --format md", "confirm", "confirm --all-suspected"]
-    errors |= collect_errors(history, *lines, "export --format otava")
-    write_night(11)
-    history("add", "--all")
-    lines = ["export --format none", "export", "rebuild --from results", "digest --today soon"]
-    errors |= collect_errors(history, *lines)
+    errors |= collect_errors(history, *lines, "digest --today soon", "digest --days 0")
     assert errors == snapshot
-    with pytest.raises(CannotRunHereError, match="--git"):
-        history("export", "--git", "/proc/none")
 
 
 @pytest.mark.slow
 def test_what_is_in_no_series_or_no_report_is_told_with_what_is(week, snapshot):
-    lines = ["show -s keras", "report -e tf9", "confirm -a mode=none", "export --format otava -s keras"]
+    lines = ["show -s keras", "report -e tf9", "confirm -a mode=none"]
     lines += ["report --format pdf", "report --format html --since 2026-11-12", "report --since yesterday"]
     errors = collect_errors(week, *lines, "alarm --issues nowhere")
     result = week("alarm")
@@ -172,66 +163,13 @@ def test_a_note_is_kept_and_listed(history):
     assert history("list").stdout.splitlines() == ["2026-11-12: driver 575", "2026-11-13T04:00:00+00:00: moved"]
 
 
-@pytest.mark.slow
-def test_the_index_is_made_again(history, monkeypatch):
-    folders = [write_night(number) for number in (11, 12)]
-    history("add", "--all")
-    history("note", "2026-11-12", "moved")
-    history("export", "--git", "git")
-    before = history("show", "--json").stdout
-    shutil.rmtree(folders[0])
-    rebuilt = history("rebuild")
-    assert ("2 runs" in rebuilt.stdout, "1 run " in rebuilt.stderr) == (True, True)
-    assert history("show", "--json").stdout == before
-    shutil.rmtree("results")
-    monkeypatch.setenv("HARNESS_HISTORY", "other.duckdb")
-    assert "2 runs" in history("rebuild", "--from", "git").stdout
-    assert history("show", "--json").stdout == before
-    assert "moved" in history("list").stdout
-
-
-def test_a_run_that_another_process_adds_during_a_rebuild_stays(history, monkeypatch):
-    first, second = write_night(11), load_summary(write_night(12, results="elsewhere"))
-    history("add", str(first))
-    open_history = History.open
-    waiting = [second]
-
-    @contextmanager
-    def open_then_add(*arguments: Any, **options: Any) -> Iterator[History]:
-        with open_history(*arguments, **options) as index:
-            yield index
-        # the other process waits until the index is free
-        while waiting:
-            with open_history(writing=True) as index:
-                index.add(waiting.pop())
-
-    monkeypatch.setattr(History, "open", open_then_add)
-    assert history("rebuild").exit_code == 0
-    with open_history() as index:
-        assert [entry.run for entry in index.runs()] == [first.name, second.run]
-
-
-def test_a_damaged_index_is_kept_and_made_again(history, tmp_path, monkeypatch):
-    write_night(11)
-    for name, data in (("x", b"x" * 5000), ("y", b"")):
-        monkeypatch.setenv("HARNESS_HISTORY", f"{name}.duckdb")
-        Path(f"{name}.duckdb").write_bytes(data)
-        with pytest.raises(UsageError, match="harness history rebuild"):
-            history("list")
-        rebuilt = history("rebuild")
-        assert ("1 run" in rebuilt.stdout, f"{name}.duckdb.damaged" in rebuilt.stderr) == (True, True)
-        assert Path(f"{name}.duckdb.damaged").read_bytes() == data
-    monkeypatch.setenv("HARNESS_HISTORY", str(tmp_path))  # a folder
-    with pytest.raises(CannotRunHereError, match="HARNESS_HISTORY"):
-        history("list")
-
-
-def test_what_is_exported_is_named(history):
-    write_night(11)
-    history("add", "--all")
-    assert history("export", "--format", "openmetrics").stdout.endswith("# EOF\n")
-    history("export", "--format", "bencher", "-o", "x.json", "-e", "tf2.0")
-    assert len(json.loads(Path("x.json").read_text())) == 2
+def test_a_damaged_file_is_left_out_and_named(history, monkeypatch, tmp_path):
+    monkeypatch.setenv("HARNESS_HISTORY", "shared")
+    history("note", "2026-11-12", "driver 575")
+    (tmp_path / "shared" / "notes" / "x.json").write_text("{")
+    listed = history("list")
+    assert (listed.exit_code, listed.stdout) == (1, "2026-11-12: driver 575\n")
+    assert "shared/notes/x.json is damaged" in listed.stderr
 
 
 @pytest.mark.slow

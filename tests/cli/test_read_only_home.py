@@ -52,8 +52,8 @@ def test_two_variables_are_enough_and_without_them_a_sentence_names_them(harness
 
 def test_a_home_that_may_not_be_entered_is_a_sentence(harness, monkeypatch):
     def refuse(*_, **__):
-        raise PermissionError(13, "Permission denied", os.environ["HARNESS_DATA_DIR"] + "/history.duckdb")
+        raise PermissionError(13, "Permission denied", os.environ["HARNESS_DATA_DIR"] + "/history")
 
-    monkeypatch.setattr("harness.history.index.History.open", refuse)
+    monkeypatch.setattr("harness.history.folder.History.open", refuse)
     process = harness.call("history", "show")
     assert (process.returncode, "HARNESS_DATA_DIR" in process.stderr) == (4, True)

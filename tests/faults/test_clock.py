@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness import session
-from harness.history.index import History
+from harness.history.folder import History
 from harness.model.launch import Status
 
 #: Each launch writes a byte. There are a pilot of each cell, and three rounds of each and the control.
@@ -62,7 +62,5 @@ def test_a_clock_that_is_set_back_in_the_middle_of_a_run(harness, clock, tmp_pat
     # what is done with the folder then
     assert harness("matrix", "--resume", str(harness.run)).returncode == 0
     assert harness("report", str(harness.run)).returncode == 0
-    where = {"HARNESS_HISTORY": str(tmp_path / "history.duckdb")}
-    assert harness("history", "add", str(harness.run), **where).returncode == 0
-    with History.open(where["HARNESS_HISTORY"]) as history:
-        assert [run.run for run in history.runs()] == [harness.run.name]
+    assert harness("history", "add", str(harness.run), HARNESS_HISTORY=str(tmp_path / "history")).returncode == 0
+    assert [run.run for run in History(tmp_path / "history").runs()] == [harness.run.name]

@@ -1,7 +1,6 @@
 """A disk that is full at each write: nothing that was finished is lost, and the run goes on once there is room."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -15,8 +14,7 @@ import pytest
 
 from harness.analysis.results import Results
 from harness.cli.report import save
-from harness.history import summary
-from harness.history.index import History
+from harness.history.folder import History
 from harness.history.summary import summarize
 from harness.machine.identity import load_machine, name_machine
 from harness.machine.lock import hold_lock
@@ -135,12 +133,11 @@ LONG = "x" * 10000
 
 
 def notes(disk: Path) -> None:
-    with History.open(str(disk / "history" / "runs.duckdb")) as history:
-        history.note("2026-01-01", LONG)
+    History(disk / "history").note("2026-01-01", LONG)
 
 
 def summaries(disk: Path) -> None:
-    summary.write(replace(summarize(Results(run(), [])), commit=LONG), disk / "kept")
+    History(disk / "history").add(replace(summarize(Results(run(), [])), commit=LONG))
 
 
 #: What writes, by what it writes: a folder, a file, and what was there before, or nothing.
@@ -182,8 +179,7 @@ def test_a_write_that_fails_leaves_every_file_as_it_was(disk, is_full, monkeypat
         folder.append(launch())
         folder.write_reports({"report.md": "1", "details.md": "1", "charts/a.svg": "1"})
         load_machine()
-        with History.open(str(place / "history" / "runs.duckdb"), writing=True) as history:
-            history.note("2025-01-01", "before")
+        History(place / "history").note("2025-01-01", "before")
         before = files(place)
         full.fill(disk) if is_full else mounted(disk, "ro")
         with pytest.raises((CannotRunHereError, OSError), match=words) as error:
@@ -197,39 +193,6 @@ def test_a_write_that_fails_leaves_every_file_as_it_was(disk, is_full, monkeypat
         write(place)
         assert files(place) != before, name
         assert len(folder.read_launches()) == (2 if name == "a record" else 1)
-
-
-@pytest.mark.slow
-def test_an_index_of_the_history_outlives_a_full_disk_and_a_new_one_is_whole_or_absent(disk):
-    where = str(disk / "history" / "runs.duckdb")
-    first = summarize(Results(run(), [launch()]))
-    many = [replace(first, run=str(number), commit=LONG) for number in range(100)]
-
-    def add() -> None:
-        with History.open(where, writing=True) as history:
-            history.add_all(many)
-
-    with History.open(where, writing=True) as history:
-        assert history.add(first)
-    full.fill(disk)
-    with pytest.raises(CannotRunHereError, match="cannot be used"):
-        add()
-    (disk / full.FILLER).unlink()
-    with History.open(where, writing=True) as history:
-        assert history.add(replace(first, run="later"))
-        assert {first.run, "later"} <= {entry.run for entry in history.runs()}
-    # the files of DuckDB have three pages of 4 KiB when they are new
-    for left in range(0, 20_000, 4096):
-        shutil.rmtree(disk / "history")
-        full.fill(disk)
-        os.truncate(disk / full.FILLER, (disk / full.FILLER).stat().st_size - left)
-        with pytest.raises(CannotRunHereError, match="Free disk space"):
-            add()
-        (disk / full.FILLER).unlink()
-        add()
-        with History.open(where) as history:
-            assert len(history.runs()) == 100
-        assert [path.name for path in (disk / "history").iterdir()] == ["runs.duckdb"]
 
 
 def test_a_secret_that_cannot_be_kept_signs_nothing(disk, monkeypatch):

@@ -13,10 +13,9 @@ from harness.environments import adhoc, index, requirement_files
 from harness.environments import catalog as environments
 from harness.environments.requested import parse_requested
 from harness.files import parse_json
-from harness.history import nightly_file, overdue, summary
-from harness.history.alerts import read_issues
-from harness.history.database import read_lines
-from harness.history.index import parse_decision, parse_note
+from harness.history import nightly_file, overdue
+from harness.history.folder import History
+from harness.history.issues import read_issues
 from harness.model.errors import CannotRunHereError, HarnessError
 from harness.session.options import split_names
 from tests.cli.conftest import BAKE
@@ -64,15 +63,16 @@ def handed_over(data: bytes, folder: Path) -> None:
     job.mkdir(exist_ok=True)
     (job / "failure").write_bytes(data)
     overdue.read_failures(folder)
-    readers: list[Callable[[], Any]] = [
-        lambda: [parse_decision(document, "x") for document in read_lines(job / "failure")],
-        lambda: [parse_note(document, "x") for document in read_lines(job / "failure")],
-        lambda: read_issues(job / "failure"),
-        lambda: summary.load_summary(job / "failure"),
-    ]
-    for read in readers:
-        with suppress(HarnessError):
-            read()
+    with suppress(HarnessError):
+        read_issues(job / "failure")
+    history = History(folder / "history")
+    for name in ("2026-11", "notes", "decisions"):
+        path = history.path / name / "x.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    assert all(series.points for series in history.series())
+    assert all(note.when for note in history.notes())
+    assert all(decision.when for decision in history.decisions())
 
 
 def command(data: bytes, folder: Path) -> None:

@@ -11,18 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.history.alerts import (
-    BODY_CHARACTERS,
-    LABEL,
-    LISTED,
-    MOST_NEW,
-    Alert,
-    IssueAction,
-    find_alerts,
-    plan_steps,
-    read_issues,
-    rebuild_command,
-)
+from harness.history.alerts import BODY_CHARACTERS, Alert, find_alerts, rebuild_command
+from harness.history.issues import LABEL, LISTED, MOST_NEW, IssueAction, plan_steps, read_issues
 from harness.history.nightly_file import RuleKind, SuppressionRule
 from harness.history.states import find_changes
 from harness.model.defaults import CONFIRM_ROUNDS
@@ -228,9 +218,6 @@ COMMANDS = {
     "-s step -e tf2.1+six@~/six": False,
     "-s ../evil.py": False,
     "-s step --base": False,
-    "-s step --rounds many": False,
-    "-s step --budget soon": False,
-    "-s step -a call": False,
     "-s step --base --trust": False,
     "step": False,
 }

@@ -11,8 +11,9 @@ from otava.analysis import compute_change_points
 
 from bench.simulation.correlated import autoregression
 from harness.history import detection
-from harness.history.change_cache import SearchOptions, search, search_all
-from harness.history.detection import CAP, FEWEST, LEAST, P, Segments, fit_all_levels, fit_levels, keep_significant
+from harness.history import levels as fitting
+from harness.history.detection import LEAST, P, detect_changes, keep_significant
+from harness.history.levels import CAP, FEWEST, Segments, fit_all_levels, fit_levels
 
 NIGHTS = 60
 
@@ -21,8 +22,9 @@ def noise(nights=NIGHTS, spread=0.01, seed=0):
     return np.random.default_rng(seed).normal(size=nights) * spread
 
 
-def find(values, spread=0.01, **options):
-    return search(list(values), [spread] * len(values), SearchOptions(**options)).sure
+def find(values, spread=0.01, *, fewest=FEWEST, p=P, least=LEAST):
+    segments = fit_levels(list(values), [spread] * len(values), fewest=fewest, least=least)
+    return keep_significant(segments, p=p, least=least)
 
 
 def find_places(values, spread=0.01, **options):
@@ -95,7 +97,7 @@ def test_values_without_a_standard_error_each_are_refused():
         ([0.0], [math.inf]),
     ):
         with pytest.raises(ValueError, match="standard error"):
-            search(values, errors, SearchOptions())
+            detect_changes([(values, errors)])
 
 
 logs = st.lists(st.floats(-5.0, 5.0), max_size=40)
@@ -104,7 +106,7 @@ logs = st.lists(st.floats(-5.0, 5.0), max_size=40)
 @settings(max_examples=60)
 @given(logs, st.floats(0.0, 1.0), st.integers(0, 6))
 def test_changes_are_in_order_apart_significant_and_large(values, error, fewest):
-    changes = search(values, [error] * len(values), SearchOptions(fewest=fewest)).sure
+    changes = find(values, error, fewest=fewest)
     edges = [0, *(change.index for change in changes), len(values)]
     if changes:
         assert all(end - start >= max(2, fewest) for start, end in pairwise(edges))
@@ -124,7 +126,7 @@ def test_a_level_more_or_less_and_the_other_direction_change_nothing(seed, level
 
 
 def compute_losses(y, spread):
-    losses = np.minimum(((y[:, None] - detection._make_grid(y, spread)) / spread[:, None]) ** 2, CAP**2)
+    losses = np.minimum(((y[:, None] - fitting._make_grid(y, spread)) / spread[:, None]) ** 2, CAP**2)
     return np.vstack([np.zeros(losses.shape[1]), losses.cumsum(axis=0)])
 
 
@@ -134,7 +136,7 @@ def compute_least_loss(y, spread, fewest):
     for end in range(fewest, y.size + 1):
         starts = [start for start in range(end - fewest + 1) if math.isfinite(best[start])]
         best[end] = min(
-            best[start] + (start > 0) * detection._PENALTY + (sums[end] - sums[start]).min() for start in starts
+            best[start] + (start > 0) * fitting._PENALTY + (sums[end] - sums[start]).min() for start in starts
         )
     return best[-1]
 
@@ -155,20 +157,20 @@ def fit(values, fewest):
 
 @settings(max_examples=30)
 @given(courses, st.integers(0, 99), st.integers(2, 5))
-def test_no_levels_lose_less_than_those_that_are_found(levels, seed, fewest):
+def test_no_fittinglose_less_than_those_that_are_found(levels, seed, fewest):
     y = np.append(course(levels, seed), [0.0] * 2 * fewest)
     spread = np.full(y.size, 0.01)
-    (places,) = detection._find_places([y], [spread], fewest)
+    (places,) = fitting._find_places([y], [spread], fewest)
     sums = compute_losses(y, spread)
     parts = list(pairwise([0, *places, y.size]))
     assert all(end - start >= fewest for start, end in parts)
-    total = sum((sums[end] - sums[start]).min() for start, end in parts) + detection._PENALTY * len(places)
+    total = sum((sums[end] - sums[start]).min() for start, end in parts) + fitting._PENALTY * len(places)
     assert total == pytest.approx(compute_least_loss(y, spread, fewest), rel=1e-9, abs=1e-9)
 
 
 @settings(max_examples=40)
 @given(courses, st.integers(0, 99))
-def test_levels_that_are_long_enough_are_those_that_have_to_be(levels, seed):
+def test_fittingthat_are_long_enough_are_those_that_have_to_be(levels, seed):
     values = course(levels, seed)
     loose = fit(values, 2)
     if loose.shortest >= 4 and len(values) >= 8:
@@ -260,7 +262,7 @@ def test_the_correlation_of_nights_is_estimated_without_much_bias_and_of_few_nig
 
 @settings(max_examples=12)
 @given(st.lists(st.tuples(courses, st.integers(0, 99), st.sampled_from([0, 12, 30])), max_size=6))
-def test_several_series_have_the_levels_of_each(drawn):
+def test_several_series_have_the_fittingof_each(drawn):
     several = []
     for levels, seed, nights in drawn:
         values = np.append(course(levels, seed), [0.0] * 30)[: nights or None].tolist()
@@ -270,4 +272,6 @@ def test_several_series_have_the_levels_of_each(drawn):
         single = fit(values, 2)
         assert (list(segments.places), segments.shortest) == (list(single.places), single.shortest)
         np.testing.assert_array_equal(segments.spread, single.spread)
-    assert search_all(several, SearchOptions()) == [search(*series, SearchOptions()) for series in several]
+    detected = detect_changes(several)
+    assert detected == [changes for entry in several for changes in detect_changes([entry])]
+    assert [changes.significant for changes in detected] == [find(values) for values, _ in several]

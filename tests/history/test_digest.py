@@ -5,8 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from harness.history.change_cache import SearchOptions, search
-from harness.history.detection import compute_detectable_change
+from harness.history.detection import compute_detectable_change, detect_changes
 from harness.history.digest import LINES, render
 from harness.history.nightly_file import RuleKind, SuppressionRule
 from harness.history.states import find_changes, judge_series
@@ -70,7 +69,8 @@ def test_a_change_of_the_detectable_size_is_usually_found():
             size = compute_detectable_change(values, [0.01] * 40, nights)
             assert size
             later = [source.gauss(size - 1.0, 0.02) for _ in range(nights)]
-            hits += bool(search([*values, *later], [0.01] * (40 + nights), SearchOptions()).sure)
+            (changes,) = detect_changes([([*values, *later], [0.01] * (40 + nights))])
+            hits += bool(changes.significant)
         assert 0.6 < hits / 60 < 1.0, nights
 
 

@@ -4,7 +4,7 @@ import itertools
 import math
 from dataclasses import replace
 
-from harness.history.states import SearchOptions, State, find_changes, judge_series
+from harness.history.states import State, find_changes, judge_series
 from harness.model.history import Decision
 from tests.history.series import KEY, noise, of_line, series, stepped
 
@@ -104,15 +104,6 @@ def test_one_cause_is_of_one_environment_or_of_one_file_on_one_machine():
     assert plain == find_cause(LOCK, axes=(("call", "train"),)) == find_cause(LOCK, scenario="other")
     assert len({plain, find_cause(LOCK, environment="tf2.2"), find_cause(LOCK, machine="m-2"), find_cause({})}) == 4
     assert find_cause({"scenario": "s2"}) == find_cause({"scenario": "s2"}, environment="tf2.2")
-
-
-def test_the_options_are_those_of_the_detector():
-    one_series = series(stepped(40, 60, 0.05))
-    assert find_changes([one_series])
-    assert not find_changes([one_series], options=SearchOptions(least=math.log1p(0.2)))
-    for strict in (SearchOptions(fewest=30), SearchOptions(p=1e-200)):
-        assert [finding.state for finding in find_changes([one_series], options=strict)] == [State.WATCH]
-    assert find_changes([series([None] * 50)]) == []
 
 
 def test_a_decision_on_a_line_is_about_the_place_and_not_about_the_versions_of_one_night():

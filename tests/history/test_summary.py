@@ -1,18 +1,14 @@
-import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 import pytest
 
 from harness.analysis.results import Results
 from harness.fleet.merge import merge
-from harness.history.index import History
-from harness.history.summary import load_summary, read, summarize, write
+from harness.history.folder import History
+from harness.history.summary import load_summary, summarize
 from harness.model.environment import Environment
-from harness.model.errors import DamagedError
-from harness.model.history import Summary
 from harness.model.launch import Clock, Interleave, Status
 from harness.model.run import Machine, Run, Stop, StopReason, Unavailable
 from harness.model.scenario import Cell
@@ -94,45 +90,13 @@ def test_the_way_of_measuring_the_locks_and_the_machine_are_in_the_summary():
         assert summarize(Results(of_run, [])).machines[0].driver == driver
 
 
-def test_what_is_no_summary_is_refused(night, tmp_path, snapshot):
+def test_what_is_no_run_is_refused(tmp_path, snapshot):
     path = tmp_path / "x.json"
-
-    def refuse(text: str, load: Callable[[Path], Summary] = read) -> str:
-        path.write_text(text)
-        return read_refusal(lambda: load(path), tmp_path)
-
-    (other_file,) = {
-        *(refuse(text) for text in ("", "{}", "[1]", '{"schema": 99}')),
-        *(refuse(text, load_summary) for text in ("# A read-me", "", '{"id": "a run.json"}', "[]")),
-    }
-    no_file = read_refusal(lambda: read(tmp_path / "y.json"), tmp_path)
-    profiles = read_refusal(lambda: summarize(Results(run(asked={"profile_calls": 5}), [])))
-    assert {"another file": other_file, "no file": no_file, "profiles": profiles} == snapshot
-
-
-def test_a_summary_is_written_once_and_read_again_and_one_that_cannot_be_is_damaged(night, tmp_path):
-    assert write(night, tmp_path)
-    path = tmp_path / "2026-11" / f"{night.run}.json"
-    before = path.read_bytes()
-    assert not write(night, tmp_path)
-    assert path.read_bytes() == before
-    assert read(path) == night
-    document = json.loads(before)
-    point = {"machine": "m-00000001", "scenario": "s", "device": "cpu", "axes": {}, "environment": "e"}
-    changes: list[dict[str, object]] = [
-        {"run": "../x"},
-        {"run": ""},
-        {"started": "yesterday"},
-        {"machines": []},
-        {"machines": [{"machine": {"id": "m-1\x1b[31m", "name": ""}}]},
-        {"points": [point]},
-    ]
-    numbers = [{"ratio": 1000.0}, {"low": -1000.0}, {"high": 1e300}, {"seconds": 1e300}, {"seconds_low": -1.0}]
-    changes += [{"points": [*document["points"][:-1], {**document["points"][-1], **number}]} for number in numbers]
-    for change in changes:
-        path.write_text(json.dumps({**document, **change}))
-        with pytest.raises(DamagedError):
-            read(path)
+    path.write_text('{"id": "a run.json"}')
+    paths = {"file": path, "folder": tmp_path}
+    refusals = {name: read_refusal(partial(load_summary, place), tmp_path) for name, place in paths.items()}
+    refusals["profiles"] = read_refusal(lambda: summarize(Results(run(asked={"profile_calls": 5}), [])))
+    assert refusals == snapshot
 
 
 def test_a_run_merged_from_two_machines_counts_for_each_of_them(tmp_path, monkeypatch):
@@ -150,12 +114,8 @@ def test_a_run_merged_from_two_machines_counts_for_each_of_them(tmp_path, monkey
     for part in parts:
         machine = part.machines[0].machine.id
         assert [point for point in merged.points if point.machine == machine] == list(part.points)
-    with History.open(str(tmp_path / "x.duckdb"), writing=True) as history:
-        assert history.add_all([*parts, merged]) == [merged.run]
-        assert not history.add(parts[0])
-    with History.open(str(tmp_path / "y.duckdb"), writing=True) as history:
-        assert history.add(parts[0])
-        assert not history.add(merged)
+    history = History(tmp_path / "history")
+    assert [history.add(summary) for summary in (merged, *parts)] == [True, False, False]
 
 
 def line(version: str, as_of: str = "2026-10-27T00:00:00Z") -> Environment:
@@ -198,9 +158,9 @@ def test_a_wheel_that_cannot_be_installed_is_a_missing_point_of_its_series(tmp_p
     assert (point.environment, point.reference, point.ratio) == ("tf-nightly", "tf2.21", None)
     assert point.reason == "its wheel was yanked"
     assert summary.software["tf-nightly"].version == WHEEL.exact
-    with History.open(str(tmp_path / "history.duckdb"), writing=True) as history:
-        history.add(summary)
-        (series,) = history.series(environment=["tf-nightly"])
-        assert series.points[-1].reason == "its wheel was yanked"
-        assert series.points[-1].origin[-2:] == (WHEEL.exact, "tf2.21")
-        assert list(history.summaries()) == [summary]
+    history = History(tmp_path)
+    history.add(summary)
+    (series,) = history.series(environment=["tf-nightly"])
+    assert series.points[-1].reason == "its wheel was yanked"
+    assert series.points[-1].origin[-2:] == (WHEEL.exact, "tf2.21")
+    assert History(tmp_path).summaries() == [summary]

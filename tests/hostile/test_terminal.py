@@ -194,10 +194,6 @@ def test_nothing_that_is_shown_of_received_runs_acts_on_the_terminal(tmp_path, m
             ("history", "show", "--json"),
             ("history", "report", "--format", "md"),
             ("history", "confirm"),
-            *(
-                ("history", "export", "--format", name)
-                for name in ("otava", "bencher", "openmetrics", "benchmark-action")
-            ),
         ]
     ):
         check(text)

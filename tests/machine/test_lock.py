@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.files import get_data_dir
-from harness.history.index import History
+from harness.history.folder import History
 from harness.machine.identity import name_machine
 from harness.machine.lock import get_lock_path, hold_lock, hold_machine, hold_run_lock, hold_slot, is_held
 from harness.model.errors import CannotRunHereError
@@ -107,8 +107,7 @@ def test_only_the_user_can_access_the_data_folder_and_all_users_a_lock_that_they
         with hold_run_lock("run"), hold_slot([["cpu0"]]):
             name_machine("lab")
             sign(b"{\n}\n")
-            with History.open(writing=True) as history:
-                history.note("2026-11-22", "x")
+            History.open().note("2026-11-22", "x")
             modes = read_modes(get_data_dir(), *get_data_dir().rglob("*"))
         with hold_machine():
             assert get_lock_path().parent == get_data_dir()
@@ -118,7 +117,7 @@ def test_only_the_user_can_access_the_data_folder_and_all_users_a_lock_that_they
             shared = read_modes(*(tmp_path / "shared").iterdir())
     finally:
         os.umask(before)
-    folders = {"data", "runs"}
+    folders = {"data", "runs", "history", "notes"}
     assert {name for name, mode in modes.items() if mode != (0o700 if name in folders else 0o600)} == set()
-    assert {"secret", "machine.json", "history.duckdb", "history.notes.jsonl", "run.lock"} <= set(modes)
+    assert {"secret", "machine.json", "history", "notes", "run.lock"} <= set(modes)
     assert shared == {"lock": 0o666, "lock.cpu0": 0o666, ".lock": 0o644}

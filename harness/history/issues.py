@@ -1,0 +1,254 @@
+"""GitHub issues about alerts: one per cause. An issue is opened once, then edited, and reopened if necessary.
+
+This module compares the alerts with the existing issues, including closed ones, and plans the necessary steps.
+`.github/nightly/issues` executes them with GitHub's command `gh`. A hidden comment in an issue's body names its cause.
+The next run of a machine that sent no runs closes the issue about that.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from harness.files import parse_json, read_text
+from harness.history.alerts import Alert, hash_text
+from harness.history.nightly_file import NEAR
+from harness.model.errors import UsageError
+
+#: The label of all regression alerts.
+LABEL = "harness-night"
+
+#: The fields of an issue that `plan_steps` needs, for `gh issue list --json`.
+LISTED = "number,title,body,state,stateReason,closedAt"
+
+#: The comment on a reopened issue. A comment notifies subscribers of the issue; an edit of the issue doesn't.
+REOPENED = "Confirmed again. The text above has been updated."
+
+#: The comments on the issue of a machine: it has stopped sending runs again, or it has recovered.
+OVERDUE_AGAIN = "The machine has stopped sending runs again. The text above has been updated."
+RECOVERED = "The machine has sent a run again, has nothing to measure, or isn't in nightly.toml any more."
+
+#: The largest number of issues that one nightly run opens, because many regressions at once need one investigation.
+MOST_NEW = 5
+
+#: The last line of an issue, which `.github/nightly/issues` adds. A new link alone doesn't cause an edit.
+_WORKFLOW_RUN = re.compile(r"\n\n\[Workflow run\]\(\S+\)\Z")
+
+_HIDDEN_COMMENT = re.compile(r"<!-- harness-alarm (\{.*?\}) -->")
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedIssue:
+    """An existing issue on GitHub about a regression alert.
+
+    `closed` is the time in ISO 8601 when it was closed, and empty for an open issue. `reason` is the
+    reason for closing, in GitHub's words.
+    """
+
+    number: int
+    title: str
+    body: str
+    closed: str = ""
+    reason: str = ""
+
+    @property
+    def mark(self) -> Mapping[str, Any]:
+        """The contents of the hidden comment; empty if somebody has damaged the comment."""
+        match = _HIDDEN_COMMENT.search(self.body)
+        try:
+            return dict(parse_json(match[1])) if match else {}
+        except ValueError:
+            return {}
+
+    @property
+    def overdue(self) -> str:
+        """The name of the overdue machine; empty for an issue about a slowdown."""
+        return str(self.mark.get("overdue", ""))
+
+    def is_of(self, alert: Alert) -> bool:
+        """Return whether the issue is about the alert: the same cause, or a common series and nearly the same start."""
+        mark = self.mark
+        if mark.get("cause") == hash_text(alert.cause):
+            return True
+        try:
+            distance = abs(datetime.fromisoformat(mark["since"]) - datetime.fromisoformat(alert.since))
+            return not set(alert.series).isdisjoint(mark["series"]) and distance < NEAR
+        except (ValueError, KeyError, TypeError):  # somebody has edited the hidden comment
+            return False
+
+
+class IssueAction(StrEnum):
+    """An action for an issue."""
+
+    OPEN = "open"
+    EDIT = "edit"
+    REOPEN = "reopen"
+    KEEP = "keep"
+    HOLD = "hold"
+    CLOSE = "close"
+
+
+@dataclass(frozen=True, slots=True)
+class IssueStep:
+    """The action for an alert, the issue, and the reason (`why`), which is a sentence."""
+
+    kind: IssueAction
+    alert: Alert
+    why: str
+    issue: TrackedIssue | None = None
+
+    @property
+    def what(self) -> str:
+        """The action, the issue and the reason, as a sentence."""
+        return f"{self.kind} {f'#{self.issue.number}' if self.issue else 'a new one'} ({self.why.rstrip('.')}):"
+
+    @property
+    def comment(self) -> str | None:
+        """The comment that GitHub sends to subscribers of the issue, or None."""
+        if self.kind is IssueAction.CLOSE:
+            return RECOVERED
+        return (OVERDUE_AGAIN if self.alert.overdue else REOPENED) if self.kind is IssueAction.REOPEN else None
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The step as `harness history alarm --json` prints it."""
+        return {
+            "step": self.kind,
+            "number": self.issue.number if self.issue else None,
+            "why": self.why,
+            "title": self.alert.title,
+            "body": self.alert.text,
+            "labels": [LABEL],
+            "sides": list(self.alert.sides),
+            "probability": self.alert.probability,
+            "commits": list(self.alert.commits),
+            "functions": [list(function) for function in self.alert.functions],
+            "machine": self.alert.machine,
+            "command": self.alert.command,
+            "comment": self.comment,
+        }
+
+
+def plan_steps(
+    alerts: Iterable[Alert], issues: Iterable[TrackedIssue], *, file: str = "", unplanned: Collection[str] = ()
+) -> list[IssueStep]:
+    """Return the action for each alert, in their order. Two alerts with the same issue are merged.
+
+    - For a cause without an issue, a new issue is opened. At most MOST_NEW issues are opened.
+    - An open issue is edited if its text differs.
+    - An issue that was closed as completed is reopened only if the change was confirmed again after that.
+    - An issue that was closed as not planned, or as a duplicate, stays closed.
+
+    `file` is a nightly.toml. If one of its machines isn't overdue any more, the machine's issue is closed. Issues about
+    `unplanned` machines stay open, because these machines had nothing to measure.
+    """
+    ordered_issues = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
+    planned: list[IssueStep] = []
+    for alert in alerts:
+        known_issue = next((issue for issue in ordered_issues if issue.is_of(alert)), None)
+        step_index = next(
+            (index for index, step in enumerate(planned) if known_issue and step.issue == known_issue), None
+        )
+        if step_index is not None:
+            planned[step_index] = _plan_step(_merge_alerts(planned[step_index].alert, alert), known_issue, 0)
+        else:
+            planned.append(_plan_step(alert, known_issue, sum(step.kind is IssueAction.OPEN for step in planned)))
+    planned_numbers = {step.issue.number for step in planned if step.issue}
+    planned += [
+        _close_issue(issue)
+        for issue in ordered_issues
+        if not issue.closed
+        and issue.number not in planned_numbers
+        and file
+        and issue.overdue
+        and issue.mark.get("file", file) == file
+        and issue.overdue not in unplanned
+    ]
+    return planned
+
+
+def _close_issue(issue: TrackedIssue) -> IssueStep:
+    alert = Alert(issue.overdue, [], "", "", issue.title, issue.body, overdue=issue.overdue)
+    return IssueStep(IssueAction.CLOSE, alert, "The machine isn't overdue.", issue)
+
+
+def _plan_step(alert: Alert, issue: TrackedIssue | None, opened_count: int) -> IssueStep:
+    if issue is None:
+        if opened_count < MOST_NEW:
+            return IssueStep(IssueAction.OPEN, alert, "No issue exists for this cause.")
+        return IssueStep(
+            IssueAction.HOLD, alert, f"A nightly run opens at most {MOST_NEW} issues, so a later one opens this issue."
+        )
+    if issue.closed:
+        return _plan_for_closed(alert, issue)
+    if (issue.title, issue.body) == (alert.title, alert.text):
+        return IssueStep(IssueAction.KEEP, alert, "The issue is up to date.", issue)
+    return IssueStep(IssueAction.EDIT, alert, "The issue is open, and its text has changed.", issue)
+
+
+def _plan_for_closed(alert: Alert, issue: TrackedIssue) -> IssueStep:
+    if issue.reason not in ("", "completed"):
+        return IssueStep(
+            IssueAction.KEEP,
+            alert,
+            f"The issue was closed as {issue.reason.replace('_', ' ')}, and stays closed.",
+            issue,
+        )
+    if not alert.confirmed or _parse_seconds(alert.confirmed) <= _parse_seconds(issue.closed):
+        return IssueStep(
+            IssueAction.KEEP,
+            alert,
+            "The issue was closed, and the change hasn't been confirmed again since then.",
+            issue,
+        )
+    return IssueStep(
+        IssueAction.REOPEN, alert, "The issue was closed, and the change has been confirmed again since then.", issue
+    )
+
+
+def _merge_alerts(first: Alert, second: Alert) -> Alert:
+    """Merge two alerts that have the same issue."""
+    return replace(
+        first,
+        series=sorted({*first.series, *second.series}),
+        confirmed=max(first.confirmed, second.confirmed, key=_parse_seconds),
+        body=f"{first.body}\n\n---\n\n{second.body}",
+    )
+
+
+def _parse_seconds(text: str) -> float:
+    """Return an ISO 8601 time as seconds since 1970; 0 if the text is invalid."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def read_issues(path: Path) -> list[TrackedIssue]:
+    """Return the issues in a file that `gh issue list --json` wrote, with the fields LISTED. Raises UsageError."""
+    try:
+        documents = parse_json(read_text(path))
+        if not isinstance(documents, list):
+            raise TypeError
+        return [_parse_issue(document) for document in documents]
+    except OSError as error:
+        raise UsageError(f"Can't read {path}: {error.strerror}.") from None
+    except (KeyError, TypeError, ValueError):
+        raise UsageError(
+            f"{path} isn't a list of issues.",
+            f"Write it with: gh issue list --label {LABEL} --state all --json {LISTED}",
+        ) from None
+
+
+def _parse_issue(document: Mapping[str, Any]) -> TrackedIssue:
+    is_closed = document["state"] == "CLOSED"
+    return TrackedIssue(
+        number=int(document["number"]),
+        title=str(document["title"]),
+        body=_WORKFLOW_RUN.sub("", str(document["body"] or "").replace("\r\n", "\n")),
+        closed=str(document["closedAt"] or "closed") if is_closed else "",
+        reason=str(document["stateReason"] or "").lower() if is_closed else "",
+    )
