@@ -15,8 +15,7 @@ from typing import Any
 
 from harness.history.nightly_file import SuppressionRule
 from harness.history.states import SeriesFinding, State, find_changes
-from harness.model.defaults import CONFIRM_ROUNDS, LEVEL
-from harness.model.environment import Device
+from harness.model.defaults import LEVEL
 from harness.model.history import Decision, Key, Series, Summary
 from harness.model.texts import counted, format_number, joined, remove_password
 from harness.report.escape import escape_terminal, make_fenced_block, markdown
@@ -52,10 +51,6 @@ class Alert:
     - `cause`: the key of the cause; `series`: short hashes of the affected time series
     - `since`: the start of the first run after the change, `confirmed`: the time of its last confirmation; in ISO 8601
     - `title`, `body`: Markdown
-    - `sides`: the versions of a release line before and after the change, as values of -e. If a search found this pair,
-      `probability` is its probability
-    - `commits`, `functions`: the same as in a `Decision`
-    - `machine`: a description of the machine; `command`: a command that repeats the comparison
     - `overdue`: the name of a machine that sends no runs, and `file`: its nightly.toml; both are empty for a slowdown
     """
 
@@ -65,12 +60,6 @@ class Alert:
     confirmed: str
     title: str
     body: str
-    sides: Sequence[str] = ()
-    probability: float | None = None
-    commits: Sequence[str] = ()
-    functions: Sequence[tuple[str, float, float]] = ()
-    machine: str = ""
-    command: str = ""
     overdue: str = ""
     file: str = ""
 
@@ -128,7 +117,7 @@ def _make_alert(
     machine = by_key[worst.key].points[-1].origin.machine or worst.key.machine
     confirmation = max((finding.decision for finding in members if finding.decision), key=lambda entry: entry.when)
     facts = _describe_machine(worst.key.machine, summary(confirmation.run) or summary(worst.since))
-    repetition = shlex.join(rebuild_command(confirmation.command or _make_command(confirmation)))
+    repetition = shlex.join(rebuild_command(confirmation.command))
     count_note = f" and {len(others)} more" if others else ""
     title = f"Slower since {start[:10]}: {worst.key.scenario} in {worst.key.environment}{count_note}, on {machine}"
     lines = [
@@ -153,12 +142,6 @@ def _make_alert(
         confirmed=confirmation.when,
         title=escape_terminal(title, TITLE_CHARACTERS),
         body="\n".join(lines),
-        sides=list(confirmation.sides),
-        probability=confirmation.probability,
-        commits=list(confirmation.commits),
-        functions=list(confirmation.functions),
-        machine=facts,
-        command=repetition,
     )
 
 
@@ -228,17 +211,6 @@ def _list_functions(decision: Decision, machine: str) -> list[str]:
         f"difference. The run is in the artifact of the machine {markdown(machine)} of the workflow run that confirmed "
         "the change, for 30 days.",
     ]
-
-
-def _make_command(decision: Decision) -> list[str]:
-    """Return the command for a decision without one: it measures both versions side by side; empty without versions."""
-    key = decision.key
-    if not decision.sides:
-        return []
-    axes = [word for axis, value in key.axes for word in ("-a", f"{axis}={value}")]
-    gpu = ["--gpu"] if key.device == Device.GPU else []
-    environments = [word for side in decision.sides for word in ("-e", side)]
-    return ["harness", "matrix", *environments, "-s", key.scenario, *axes, *gpu, "--rounds", str(CONFIRM_ROUNDS)]
 
 
 def rebuild_command(words: Sequence[str]) -> list[str]:

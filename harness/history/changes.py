@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from harness.analysis.statistics import exp_limited
@@ -10,7 +10,7 @@ from harness.history import phrases
 from harness.history.phrases import SeriesNames
 from harness.history.states import JudgedSeries, SeriesFinding
 from harness.model.errors import UsageError
-from harness.model.history import Decision, HistoryEntry, Note, Series
+from harness.model.history import Decision, HistoryEntry, Key, Note, Series
 from harness.model.texts import counted
 from harness.report import format, markdown
 from harness.report.blocks import Block, Bold, Column, Items, Section, Text, tabulate
@@ -111,33 +111,7 @@ def build_sections(
     current_keys = {(finding.key, finding.since) for finding in current_findings}
     lost_findings = [finding for key, finding in earlier.items() if key not in current_keys]
     new_runs = [entry for entry in entries if since is None or (entry.started, entry.run) > (since.started, since.run)]
-    ratios = {judged.series.key: _format_newest(judged) for judged in after}
-
-    def make_table(members: Sequence[SeriesFinding], caption: str) -> Block:
-        columns: list[Column[SeriesFinding]] = [
-            Column("series", lambda finding: names.texts[finding.key]),
-            Column("time", phrases.format_change, is_number=True),
-            Column(
-                "side by side",
-                lambda finding: phrases.format_change(finding.decision) if finding.decision else "",
-                is_number=True,
-                is_optional=True,
-            ),
-            Column("ratio now", lambda finding: ratios[finding.key], is_number=True),
-            Column("since", lambda finding: phrases.format_day(finding.started)),
-            Column("state", lambda finding: finding.state.value),
-            Column(
-                "was",
-                lambda finding: (
-                    earlier[finding.key, finding.since].state.value
-                    if finding in changed_findings and (finding.key, finding.since) in earlier
-                    else ""
-                ),
-                is_optional=True,
-            ),
-        ]
-        return tabulate(caption, columns, members, noun="finding")
-
+    make_table = _make_table_maker(after, earlier, names)
     all_sections = [
         Section(_format_title(since), "changes", list(_make_head(after, new_runs))),
         Section(
@@ -149,6 +123,31 @@ def build_sections(
         Section("Segment boundaries and notes", "breaks", list(_find_boundaries(after, new_runs, notes))),
     ]
     return [section for section in all_sections if section.blocks]
+
+
+def _make_table_maker(
+    after: Sequence[JudgedSeries], earlier: Mapping[tuple[Key, str], SeriesFinding], names: SeriesNames
+) -> Callable[[Sequence[SeriesFinding], str], Block]:
+    """Return a function that makes a table of findings, with their state in an `earlier` report if it was different."""
+    ratios = {judged.series.key: _format_newest(judged) for judged in after}
+
+    def format_earlier_state(finding: SeriesFinding) -> str:
+        before = earlier.get((finding.key, finding.since))
+        return before.state.value if before and before.state is not finding.state else ""
+
+    def format_decision(finding: SeriesFinding) -> str:
+        return phrases.format_change(finding.decision) if finding.decision else ""
+
+    columns: list[Column[SeriesFinding]] = [
+        Column("series", lambda finding: names.texts[finding.key]),
+        Column("time", phrases.format_change, is_number=True),
+        Column("side by side", format_decision, is_number=True, is_optional=True),
+        Column("ratio now", lambda finding: ratios[finding.key], is_number=True),
+        Column("since", lambda finding: phrases.format_day(finding.started)),
+        Column("state", lambda finding: finding.state.value),
+        Column("was", format_earlier_state, is_optional=True),
+    ]
+    return lambda members, caption: tabulate(caption, columns, members, noun="finding")
 
 
 def _format_title(start_run: HistoryEntry | None) -> str:

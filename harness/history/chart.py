@@ -4,7 +4,7 @@ The page has one specification for all series. templates/html/history/chart.js a
 series that is open, and the page's style sheet colors the marks by the names of their layers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from harness.report.charts.layout import BLUE, FAINT, INK, VERMILION, Specification
@@ -94,9 +94,8 @@ def _make_ratio_plot(along: Along) -> Specification:
     x, position = _make_x_channel(along, "start"), _make_x_channel(along, "at")
     level = {"x": x, "x2": {"field": "end"}}
     interval = {"y": y("low"), "y2": {"field": "high"}}
-    color = _encode_nominal("moved", {"slower": VERMILION, "faster": BLUE})
-    tip = _encode_nominal("moved", {"slower": "triangle-up", "faster": "triangle-down"})
-    has_room = "scale('x', datum.at) > 7 * length(datum.size) + 12"
+    dates = {**position, "axis": _make_x_axis(along)}
+    course = _make_layer("course", "points", "line", {}, x=dates, y=y("ratio"), **_SEGMENTS)
     return {
         "height": RATIOS,
         # boundaries, notes and dates have separate axes
@@ -107,57 +106,30 @@ def _make_ratio_plot(along: Along) -> Specification:
             _make_flags("breaks", position, y("low"), tick=4),
             _make_flags("notes", position, y("low"), tick=20),
             _make_layer("band", "points", "area", {}, x=position, **interval, **_SEGMENTS),
-            {
-                **_make_layer(
-                    "course",
-                    "points",
-                    "line",
-                    {},
-                    x={**position, "axis": _make_x_axis(along)},
-                    y=y("ratio"),
-                    **_SEGMENTS,
-                ),
-                "params": [_make_zoom(), _make_brush()],
-            },
+            {**course, "params": [_make_zoom(), _make_brush()]},
             _make_dots("dots", x=position, y=y("ratio")),
-            _make_layer(
-                "change",
-                "changes",
-                "rule",
-                {"strokeWidth": 2.5},
-                x=position,
-                y=y("before"),
-                y2={"field": "after"},
-                color=color,
-            ),
-            _make_layer(
-                "tip",
-                "changes",
-                "point",
-                # the offset moves the tip of the triangle to the level
-                {"filled": True, "opacity": 1, "size": 110, "yOffset": {"expr": "datum.moved === 'slower' ? 5 : -5"}},
-                x=position,
-                y=y("after"),
-                color=color,
-                shape=tip,
-            ),
-            _make_layer(
-                "size",
-                "changes",
-                "text",
-                {
-                    "fontSize": 13,
-                    "fontWeight": 600,
-                    "align": {"expr": f"{has_room} ? 'right' : 'left'"},
-                    "dx": {"expr": f"{has_room} ? -10 : 10"},
-                },
-                x=position,
-                y=y("middle"),
-                text={"field": "size"},
-            ),
+            *_make_change_layers(position, y),
             _make_points("selected", "datum.point === selected", {"size": 150, "color": INK}, x=position, y=y("ratio")),
         ],
     }
+
+
+def _make_change_layers(x: Specification, y: Callable[[str], Specification]) -> list[Specification]:
+    """Return the layers of a change: a line between both levels, the tip of an arrow, and the size."""
+    color = _encode_nominal("moved", {"slower": VERMILION, "faster": BLUE})
+    tip = _encode_nominal("moved", {"slower": "triangle-up", "faster": "triangle-down"})
+    has_room = "scale('x', datum.at) > 7 * length(datum.size) + 12"
+    line = {"x": x, "y": y("before"), "y2": {"field": "after"}, "color": color}
+    # the offset moves the tip of the triangle to the level
+    offset = {"expr": "datum.moved === 'slower' ? 5 : -5"}
+    tip_style = {"filled": True, "opacity": 1, "size": 110, "yOffset": offset}
+    alignment = {"align": {"expr": f"{has_room} ? 'right' : 'left'"}, "dx": {"expr": f"{has_room} ? -10 : 10"}}
+    size_style = {"fontSize": 13, "fontWeight": 600, **alignment}
+    return [
+        _make_layer("change", "changes", "rule", {"strokeWidth": 2.5}, **line),
+        _make_layer("tip", "changes", "point", tip_style, x=x, y=y("after"), color=color, shape=tip),
+        _make_layer("size", "changes", "text", size_style, x=x, y=y("middle"), text={"field": "size"}),
+    ]
 
 
 def _make_time_plot(along: Along) -> Specification:

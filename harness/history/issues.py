@@ -122,12 +122,6 @@ class IssueStep:
             "title": self.alert.title,
             "body": self.alert.text,
             "labels": [LABEL],
-            "sides": list(self.alert.sides),
-            "probability": self.alert.probability,
-            "commits": list(self.alert.commits),
-            "functions": [list(function) for function in self.alert.functions],
-            "machine": self.alert.machine,
-            "command": self.alert.command,
             "comment": self.comment,
         }
 
