@@ -4,7 +4,7 @@ import json as codec
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +21,7 @@ from harness.session.request import read_whole
 
 if TYPE_CHECKING:
     from harness.history.alerts import Alert
+    from harness.history.changes import HistoryComparison
     from harness.history.folder import History
     from harness.history.issues import IssueStep
     from harness.history.nightly_file import NightlyFile
@@ -119,17 +120,20 @@ def _render_page(history: "History", request: SeriesRequest) -> str:
 
 def _render_changes(history: "History", request: SeriesRequest, since: str | None, output: Path | None) -> str:
     from harness.history import changes  # noqa: PLC0415 - the page needs none of it
-    from harness.history.states import judge_all  # noqa: PLC0415
 
-    runs, decisions, series = history.runs(), history.decisions(), find_series(history, request)
     earlier_report = ""
     with suppress(OSError, UnicodeDecodeError):
         earlier_report = output.read_text(encoding="utf-8") if output else ""
-    last_run = changes.find_start(runs, since or "", earlier_report)
-    before = (
-        judge_all(changes.cut_series(series, last_run), changes.cut_decisions(decisions, last_run)) if last_run else []
-    )
-    return changes.render(before, judge_all(series, decisions), last_run, runs, history.notes())
+    return changes.render(_compare(history, request, since or "", earlier_report))
+
+
+def _compare(history: "History", request: SeriesRequest, since: str, earlier_report: str = "") -> "HistoryComparison":
+    """Return the selected series now and as of the run that `changes.find_start` selects."""
+    from harness.history import changes  # noqa: PLC0415 - the page needs none of it
+
+    runs = history.runs()
+    series, last_run = find_series(history, request), changes.find_start(runs, since, earlier_report)
+    return changes.compare(series, history.decisions(), last_run, runs, history.notes())
 
 
 def alarm(
@@ -237,15 +241,15 @@ def digest(
     """
     from harness.history import digest as page  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.folder import History  # noqa: PLC0415
-    from harness.history.states import judge_all  # noqa: PLC0415
 
     day_count = read_whole(days, "--days", least=1)
     if day_count > _MOST_DAYS:
         raise UsageError(f"Invalid --days {days!r}: expected a whole number of at most {_MOST_DAYS}.")
     file, _ = _read_nightly_file(nightly, "")
-    now, history = _read_today(today), History.open(report=say)
-    judged = judge_all(find_series(history, SeriesRequest()), history.decisions())
-    _print_or_save(page.render(judged, history.runs(), file.rules if file else (), now, day_count), output)
+    now = _read_today(today)
+    start = (now - timedelta(days=day_count)).isoformat()
+    comparison = _compare(History.open(report=say), SeriesRequest(), start)
+    _print_or_save(page.render(comparison, file.rules if file else (), now, day_count), output)
 
 
 def find_series(history: "History", request: SeriesRequest) -> list["Series"]:

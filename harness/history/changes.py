@@ -3,12 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from harness.analysis.statistics import exp_limited
 from harness.history import phrases
 from harness.history.phrases import SeriesNames
-from harness.history.states import JudgedSeries, SeriesFinding
+from harness.history.states import JudgedSeries, SeriesFinding, judge_all
 from harness.model.errors import UsageError
 from harness.model.history import Decision, HistoryEntry, Key, Note, Series
 from harness.model.texts import counted
@@ -70,35 +70,52 @@ def find_start(entries: Sequence[HistoryEntry], asked: str = "", earlier: str = 
     return next((entry for entry in reversed(entries) if phrases.parse_time(entry.started) < moment), None)
 
 
-def render(
-    before: Sequence[JudgedSeries],
-    after: Sequence[JudgedSeries],
-    since: HistoryEntry | None,
-    entries: Sequence[HistoryEntry],
-    notes: Sequence[Note],
-) -> str:
-    """Return the changes since the run `since` as Markdown, within GitHub's limit of 65,536 characters.
+@dataclass(frozen=True, slots=True)
+class HistoryComparison:
+    """The series of a history now (`after`), and as of the run `since` (`before`; empty without a run).
 
-    `before` are the series as of that run (empty without a run), and `after` are the current series. `entries` are the
-    runs of the history. The last line names the last run.
+    `entries` are the runs of the history, and `notes` its notes.
     """
-    text = markdown.render_full(build_sections(before, after, since, entries, notes))
-    if len(text) > LIMIT:
-        text = (
-            text[:LIMIT].rpartition("\n")[0]
-            + "\n\nThe rest exceeds the size limit. To see everything: harness history report -o history.html\n"
-        )
-    return f"{text}\n<!-- harness history: up to {entries[-1].run} -->\n" if entries else text
+
+    before: Sequence[JudgedSeries]
+    after: Sequence[JudgedSeries]
+    since: HistoryEntry | None
+    entries: Sequence[HistoryEntry]
+    notes: Sequence[Note]
 
 
-def build_sections(
-    before: Sequence[JudgedSeries],
-    after: Sequence[JudgedSeries],
+def compare(
+    series: Sequence[Series],
+    decisions: Sequence[Decision],
     since: HistoryEntry | None,
     entries: Sequence[HistoryEntry],
     notes: Sequence[Note],
-) -> list[Section]:
+) -> HistoryComparison:
+    """Judge the series now, and as of the run `since`."""
+    before = judge_all(cut_series(series, since), cut_decisions(decisions, since)) if since else []
+    return HistoryComparison(before, judge_all(series, decisions), since, entries, notes)
+
+
+def render(comparison: HistoryComparison) -> str:
+    """Return the changes as Markdown, within GitHub's limit of 65,536 characters. The last line names the last run."""
+    text = shorten(markdown.render_full(build_sections(comparison, _format_title(comparison.since))))
+    return f"{text}\n<!-- harness history: up to {comparison.entries[-1].run} -->\n" if comparison.entries else text
+
+
+def shorten(text: str) -> str:
+    """Return Markdown within LIMIT. Lines at the end are left out."""
+    if len(text) <= LIMIT:
+        return text
+    return (
+        text[:LIMIT].rpartition("\n")[0]
+        + "\n\nThe rest exceeds the size limit. To see everything: harness history report -o history.html\n"
+    )
+
+
+def build_sections(comparison: HistoryComparison, title: str) -> list[Section]:
     """Return the sections of the report: changed findings, current findings, and segment boundaries with notes."""
+    before, after, since = comparison.before, comparison.after, comparison.since
+    entries, notes = comparison.entries, comparison.notes
     names = phrases.make_names([judged.series.key for judged in [*after, *before]], entries)
     earlier = {(finding.key, finding.since): finding for judged in before for finding in judged.findings}
     current_findings = [finding for members in phrases.group_by_cause(after) for finding in members]
@@ -113,7 +130,7 @@ def build_sections(
     new_runs = [entry for entry in entries if since is None or (entry.started, entry.run) > (since.started, since.run)]
     make_table = _make_table_maker(after, earlier, names)
     all_sections = [
-        Section(_format_title(since), "changes", list(_make_head(after, new_runs))),
+        Section(title, "changes", list(_make_head(after, new_runs))),
         Section(
             "What changed",
             "changed",

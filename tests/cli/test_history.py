@@ -88,7 +88,7 @@ def test_nights_are_added_listed_and_shown(history):
     assert series[0]["axes"]["call"] == "fit"
     assert series[-1]["points"][0]["origin"]["machine"] == "lab"
     printed = history("digest", "--today", "2026-11-14").stdout
-    assert "lab: 3 runs" in printed
+    assert "3 runs: 2026-11-11" in printed
     history("digest", "--today", "2026-11-14", "-o", "digest.md")
     assert Path("digest.md").read_text() == printed
 
