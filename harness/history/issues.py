@@ -171,36 +171,25 @@ def _close_issue(issue: TrackedIssue) -> IssueStep:
 
 def _plan_step(alert: Alert, issue: TrackedIssue | None, opened_count: int) -> IssueStep:
     if issue is None:
-        if opened_count < MOST_NEW:
-            return IssueStep(IssueAction.OPEN, alert, "No issue exists for this cause.")
-        return IssueStep(
-            IssueAction.HOLD, alert, f"A nightly run opens at most {MOST_NEW} issues, so a later one opens this issue."
-        )
+        is_full = opened_count >= MOST_NEW
+        kind = IssueAction.HOLD if is_full else IssueAction.OPEN
+        limit = f"A nightly run opens at most {MOST_NEW} issues, so a later one opens this issue."
+        return IssueStep(kind, alert, limit if is_full else "No issue exists for this cause.")
+    kind, why = _choose_action(alert, issue)
+    return IssueStep(kind, alert, why, issue)
+
+
+def _choose_action(alert: Alert, issue: TrackedIssue) -> tuple[IssueAction, str]:
+    """Return the action for an alert with an issue, and the reason."""
+    if issue.closed and issue.reason not in ("", "completed"):
+        return IssueAction.KEEP, f"The issue was closed as {issue.reason.replace('_', ' ')}, and stays closed."
+    if issue.closed and _parse_seconds(alert.confirmed) <= _parse_seconds(issue.closed):
+        return IssueAction.KEEP, "The issue was closed, and the change hasn't been confirmed again since then."
     if issue.closed:
-        return _plan_for_closed(alert, issue)
+        return IssueAction.REOPEN, "The issue was closed, and the change has been confirmed again since then."
     if (issue.title, issue.body) == (alert.title, alert.text):
-        return IssueStep(IssueAction.KEEP, alert, "The issue is up to date.", issue)
-    return IssueStep(IssueAction.EDIT, alert, "The issue is open, and its text has changed.", issue)
-
-
-def _plan_for_closed(alert: Alert, issue: TrackedIssue) -> IssueStep:
-    if issue.reason not in ("", "completed"):
-        return IssueStep(
-            IssueAction.KEEP,
-            alert,
-            f"The issue was closed as {issue.reason.replace('_', ' ')}, and stays closed.",
-            issue,
-        )
-    if not alert.confirmed or _parse_seconds(alert.confirmed) <= _parse_seconds(issue.closed):
-        return IssueStep(
-            IssueAction.KEEP,
-            alert,
-            "The issue was closed, and the change hasn't been confirmed again since then.",
-            issue,
-        )
-    return IssueStep(
-        IssueAction.REOPEN, alert, "The issue was closed, and the change has been confirmed again since then.", issue
-    )
+        return IssueAction.KEEP, "The issue is up to date."
+    return IssueAction.EDIT, "The issue is open, and its text has changed."
 
 
 def _merge_alerts(first: Alert, second: Alert) -> Alert:

@@ -58,7 +58,7 @@ def _compare_origins(
     return [
         SegmentBoundary(index, is_cut, words, is_version)
         for index, (one, other) in enumerate(pairwise(origins), start=1)
-        if one is not other  # in an index, points with equal origins share one object
+        if one is not other  # points of a history with equal origins share one object
         for is_cut, words, is_version in _describe_changes(one, other, scenario, environment, reference)
     ]
 
