@@ -180,7 +180,7 @@ def _search_wheels(
 
 def _store_decisions(decisions: _Decisions) -> None:
     """Add decisions to the history. A decision with the result of a search replaces the decision without it."""
-    history = History.open(report=say)
+    history = History.open(say)
     for _, decision in decisions:
         if decision:
             history.decide(decision)

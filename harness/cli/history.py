@@ -59,7 +59,7 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print the lists
     """
     from harness.history.folder import History  # noqa: PLC0415 - `harness --help` needs none of it
 
-    history = History.open(report=say)
+    history = History.open(say)
     runs, notes, decisions = history.runs(), history.notes(), history.decisions()
     if json:
         document: dict[str, list[Any]] = {"runs": runs, "notes": notes, "decisions": decisions}
@@ -110,7 +110,7 @@ def show(
     """Show time series: the ratio of a cell to its baseline, by run."""
     from harness.history.folder import History  # noqa: PLC0415 - `harness --help` needs none of it
 
-    selection = find_series(History.open(report=say), request)
+    selection = find_series(History.open(say), request)
     if json:
         typer.echo(codec.dumps([_make_document(entry) for entry in selection], indent=2))
     elif points:
@@ -136,7 +136,7 @@ def note(
         raise UsageError(f"Invalid date {when!r}.", "Example: 2026-11-22 or 2026-11-22T04:10:00Z.") from None
     if not text.strip():
         raise UsageError("The text of the note is empty.", 'Example: harness history note 2026-11-22 "driver 575"')
-    History.open(report=say).note(when if len(when) == 10 else convert_to_utc(when), text.strip())
+    History.open(say).note(when if len(when) == 10 else convert_to_utc(when), text.strip())
 
 
 app.command()(report)
@@ -161,7 +161,7 @@ def confirm(
 
     files = [Path(scenario) for scenario in request.scenarios if scenario.endswith(".py")]
     stems = [Path(scenario).stem if scenario.endswith(".py") else scenario for scenario in request.scenarios]
-    history = History.open(report=say)
+    history = History.open(say)
     selection = find_series(history, replace(request, scenarios=stems))
     suspicion = confirm.Suspicion.of(history, selection, has_search=bool(request.search))
     if not (all_suspected or request.scenarios or request.environments or request.axes):
@@ -197,7 +197,7 @@ def _add_runs(paths: Sequence[Path]) -> list[Path]:
     from harness.history.folder import History  # noqa: PLC0415 - `harness --help` needs none of it
 
     left_out: list[Path] = []
-    history = History.open(report=say)
+    history = History.open(say)
     summaries = list(_load_summaries(paths, left_out))
     # merged runs first, because the history then has their parts
     added = [summary for summary in sorted(summaries, key=lambda entry: -len(entry.merged)) if history.add(summary)]

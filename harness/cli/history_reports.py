@@ -93,7 +93,7 @@ def report(
     if since and kind == "html":
         raise UsageError("--since selects changes for Markdown only.", "Add --format md.")
     with pause_garbage_collection():  # a year has hundreds of thousands of points, and all stay in use
-        history = History.open(report=say)
+        history = History.open(say)
         text = _render_page(history, request) if kind == "html" else _render_changes(history, request, since, output)
     output = output or (Path("history.html") if kind == "html" else None)
     _print_or_save(text, output)
@@ -159,7 +159,7 @@ def alarm(
     from harness.history.folder import History  # noqa: PLC0415
 
     existing_issues = tracked.read_issues(issues) if issues else []
-    now, history = _read_today(today), History.open(report=say)
+    now, history = _read_today(today), History.open(say)
     try:
         file, selected_file = _read_nightly_file(nightly, night)
     except UsageError as error:
@@ -248,7 +248,7 @@ def digest(
     file, _ = _read_nightly_file(nightly, "")
     now = _read_today(today)
     start = (now - timedelta(days=day_count)).isoformat()
-    comparison = _compare(History.open(report=say), SeriesRequest(), start)
+    comparison = _compare(History.open(say), SeriesRequest(), start)
     _print_or_save(page.render(comparison, file.rules if file else (), now, day_count), output)
 
 

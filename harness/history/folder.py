@@ -55,13 +55,13 @@ class History:
         self._report = report
 
     @classmethod
-    def open(cls, where: str | None = None, *, report: Callable[[str], object] = lambda sentence: None) -> "History":
-        """Return the history in a folder. The default is HARNESS_HISTORY, or `history` in the user's data folder.
+    def open(cls, report: Callable[[str], object] = lambda sentence: None) -> "History":
+        """Return the history in the folder HARNESS_HISTORY. The default is `history` in the user's data folder.
 
         Raises UsageError for a file, and for the address of a database. Such an address may contain a password, so the
         error doesn't contain any part of it.
         """
-        place = where or os.environ.get("HARNESS_HISTORY")
+        place = os.environ.get("HARNESS_HISTORY")
         if place and "://" in place:
             raise UsageError("HARNESS_HISTORY is an address, but a history is a folder.", "Set it to a path.")
         path = Path(place) if place else get_data_dir() / "history"

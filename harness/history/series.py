@@ -46,8 +46,11 @@ def make_series(
                 if facts not in origins:
                     origin = _make_origin(point, summary)
                     origins[facts] = shared_origins.setdefault(origin, origin)  # so that comparing them is fast
-                numbers = point[9:16]  # from `ratio` to `seconds_high`
-                own_points.append(SeriesPoint(run, started, *numbers, point.status, origins[facts], point.reason))
+                numbers = point.ratio, point.low, point.high, point.rounds
+                times = point.seconds, point.seconds_low, point.seconds_high
+                own_points.append(
+                    SeriesPoint(run, started, *numbers, *times, point.status, origins[facts], point.reason)
+                )
     return [Series(key, points[key]) for key in sorted(points)]
 
 

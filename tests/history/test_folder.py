@@ -189,11 +189,11 @@ def test_the_environment_names_a_folder(tmp_path, monkeypatch, snapshot):
     monkeypatch.setenv("HARNESS_DATA_DIR", "data")
     monkeypatch.delenv("HARNESS_HISTORY", raising=False)
     sentences: list[str] = []
-    assert History.open(report=sentences.append).path == tmp_path / "data" / "history"
+    assert History.open(sentences.append).path == tmp_path / "data" / "history"
     assert sentences == []
     Path("data").mkdir()
     Path("data/history.duckdb").touch()
-    assert History.open(report=sentences.append).runs() == []
+    assert History.open(sentences.append).runs() == []
     Path("x.duckdb").touch()
     refusals = {}
     for place in ("postgresql://me:s3cret@host/history", "x.duckdb"):
