@@ -40,7 +40,7 @@ _STOP_SECONDS = "120"
 _PARCEL, _SCRIPT = "parcel.tar.gz", "shard.sh"
 
 #: The script of a job, before and after `make_remote_script`. To stop a job, Ray sends SIGTERM to all its processes.
-#: Ray's limits on threads and GPUs don't apply to harness. An unfinished run stays for the shard's next job.
+#: Ray's limits on threads and GPUs don't apply to harness.
 _UNPACK = f"""\
 folder=$HOME/{FOLDER}/$1
 mkdir -p "$folder" && tar -xzof {_PARCEL} -C "$folder" && cd "$folder" || exit {Exit.CANNOT_RUN_HERE:d}
@@ -51,8 +51,7 @@ _MEASURE = f"""\
 {REMOTE_COMMAND} >/dev/null
 code=$?
 echo {_END} $code
-if test -d runs; then tar -czf sent.tar.gz -C runs . && base64 sent.tar.gz || exit; fi
-case $code in {"|".join(str(int(code)) for code in FINISHED_CODES)}) rm -rf "$folder" ;; esac"""
+if test -d runs; then tar -czf sent.tar.gz -C runs . && base64 sent.tar.gz; fi"""
 
 
 def open_cluster(on: str, parcel: bytes, say: Callable[[str], object]) -> list["RayPlace"]:
@@ -131,11 +130,14 @@ class RayPlace:
             code, _, archive = result.partition("\n")
             if archive:
                 unpack(io.BytesIO(base64.b64decode(archive)), into)
+            exit_code = int(code or details.driver_exit_code or Exit.DEFECT)
+            if exit_code in FINISHED_CODES:
+                self._start_job(f"rm -rf $HOME/{FOLDER}/{shard}")
             self._client.delete_job(job)
         except Exception as error:  # noqa: BLE001 - Ray raises many kinds of errors
             return Exit.DEFECT, _explain(error).message
         last_lines = [line.strip() for line in stderr.splitlines()][-LAST_LINES:] or [_get_first_line(details.message)]
-        return int(code or details.driver_exit_code or Exit.DEFECT), " ".join(last_lines)
+        return exit_code, " ".join(last_lines)
 
     def stop(self) -> None:
         """End the measurement on the node, as Ctrl-C does."""
@@ -152,16 +154,17 @@ class RayPlace:
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / _PARCEL).write_bytes(self._parcel)
             (Path(folder) / _SCRIPT).write_text(script)
-            environ = {"RAY_JOB_STOP_WAIT_TIME_S": _STOP_SECONDS}
-            return str(
-                self._client.submit_job(
-                    entrypoint=f"sh {_SCRIPT} {shard}",
-                    runtime_env={"working_dir": folder, "env_vars": environ},
-                    metadata={"shard": shard},
-                    entrypoint_resources={RESOURCE: 1},
-                    entrypoint_label_selector={"ray.io/node-id": self._node_id},
-                )
+            return self._start_job(
+                f"sh {_SCRIPT} {shard}",
+                runtime_env={"working_dir": folder, "env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": _STOP_SECONDS}},
+                metadata={"shard": shard},
+                entrypoint_resources={RESOURCE: 1},
             )
+
+    def _start_job(self, command: str, **options: Any) -> str:
+        """Start a command on the node, and return the id of its job."""
+        selector = {"ray.io/node-id": self._node_id}
+        return str(self._client.submit_job(entrypoint=command, entrypoint_label_selector=selector, **options))
 
     def _follow(self, job: str) -> tuple[Any, str]:
         """Report the stderr of a job until it has ended. Return its details, and its log after the line `_BEGIN`."""
@@ -189,18 +192,21 @@ class RayPlace:
 
 
 def _list_nodes(client: Any) -> list[Any]:
-    """Return the nodes of a client's cluster that haven't failed."""
+    """Return the nodes of a client's cluster that haven't failed, by name: their ids change if the cluster restarts."""
     from ray.util.state import list_nodes
 
     nodes = list_nodes(client.get_address(), limit=10_000, timeout=_TIMEOUT, raise_on_missing_output=False)
-    return [node for node in nodes if node.state == "ALIVE"]
+    return sorted((node for node in nodes if node.state == "ALIVE"), key=lambda node: str(node.node_name))
 
 
 def _explain(error: Exception) -> CannotRunHereError:
     """Return an error for a sentence about the cluster. Ray raises many kinds of errors."""
     if isinstance(error, CannotRunHereError):
         return error
-    return CannotRunHereError(f"The Ray cluster doesn't answer: {_get_first_line(error)}")
+    from requests import RequestException
+
+    reason = "the connection failed" if isinstance(error, RequestException) else _get_first_line(error)
+    return CannotRunHereError(f"The Ray cluster doesn't answer: {reason}")
 
 
 def _get_first_line(error: object) -> str:
