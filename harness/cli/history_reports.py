@@ -17,7 +17,7 @@ from harness.files import get_cache_dir
 from harness.history.request import SeriesRequest
 from harness.model.defaults import MARGIN
 from harness.model.errors import NothingSelectedError, UsageError
-from harness.session.request import read_whole
+from harness.session.options import read_whole
 
 if TYPE_CHECKING:
     from harness.history.alerts import Alert

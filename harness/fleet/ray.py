@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ def open_cluster(on: str, parcel: bytes, say: Callable[[str], object]) -> list["
     if not any(count for _, count in counts):
         raise CannotRunHereError(
             f"No node of the Ray cluster has slots (the custom resource `{RESOURCE}`).",
-            f"""On each machine: harness fleet check, then ray start … --resources='{{"{RESOURCE}": 2}}'""",
+            f"""On each machine: ray start … --resources='{{"{RESOURCE}": 1}}'""",
         )
     return [
         RayPlace(node, number if count > 1 else 0, client, parcel, say)
@@ -131,7 +132,7 @@ class RayPlace:
             if archive:
                 unpack(io.BytesIO(base64.b64decode(archive)), into)
             exit_code = int(code or details.driver_exit_code or Exit.DEFECT)
-            if exit_code in FINISHED_CODES:
+            if archive and exit_code in FINISHED_CODES:
                 self._start_job(f"rm -rf $HOME/{FOLDER}/{shard}")
             self._client.delete_job(job)
         except Exception as error:  # noqa: BLE001 - Ray raises many kinds of errors
@@ -144,7 +145,8 @@ class RayPlace:
         self._is_stopped = True
         with self._lock:
             if self._job:
-                self._client.stop_job(self._job)
+                with suppress(OSError, RuntimeError):  # the cluster has failed
+                    self._client.stop_job(self._job)
 
     def _submit(self, shard: str, words: Sequence[str]) -> str:
         """Start a job on the node, and return its id. Raises CannotRunHereError if the node has left the cluster."""
