@@ -122,7 +122,8 @@ def resume(
     folder: Path, request: session.Request, *, unsettled: bool, wait: bool, json: bool, fail_on: FailOn | None
 ) -> Exit:
     """Resume the run in a folder, and return the exit code. The request can set the slots, rounds and budget."""
-    printer, missing_shards = ProgressPrinter(), list[str]()
+    printer = ProgressPrinter()
+    missing_shards: Sequence[str] = ()
     with handle_signals(printer.announce_stop):
         rounds, budget = request.rounds, request.budget
         if (folder / "fleet.json").exists():

@@ -316,7 +316,7 @@ class _Fleet:
             self._remove_merged()
             merged = merge([runs[number] for number in sorted(runs)], Path(), self.folder, self.asked.command)
         ended = replace(merged.ended, interrupted=self.is_stopped, refused=self.refused)
-        return replace(merged, ended=ended, left_out=[*failed, *merged.left_out])
+        return replace(merged, ended=ended, lacks=[*failed, *merged.lacks])
 
     def _measure(self, numbers: Sequence[int]) -> None:
         """Measure shards at the same time. An interruption stops all of them."""

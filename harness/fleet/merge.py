@@ -5,7 +5,7 @@ Results from different machines are never combined in one group.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,25 +33,10 @@ _OPTIONS = {"--shard": True, "--balance": True, "--on": True, "--slots": True, "
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A merged run, and its missing parts.
-
-    `left_out` are sentences about folders that couldn't be merged and about failed shards, and `unfinished` are
-    sentences about interrupted runs. `missing` maps each shard without a run to its groups.
-    """
+    """A merged run, with a sentence for each missing part."""
 
     ended: Ended
-    left_out: Sequence[str]
-    unfinished: Sequence[str]
-    missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    @property
-    def lacks(self) -> list[str]:
-        """A sentence for each missing part."""
-        missing_shards = [
-            escape(f"Shard {shard} is missing, with {counted(len(groups), 'group')}: {joined(list(groups))}.")
-            for shard, groups in self.missing.items()
-        ]
-        return [*self.left_out, *self.unfinished, *missing_shards]
+    lacks: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +98,7 @@ def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None,
     folder.write_run(merged)
     merged_results = load_results(merged, launches)
     ended = Ended(folder.path, merged_results, report(folder, merged_results), interrupted=False, refused={})
-    return Merged(ended, left_out, _describe_unfinished(parts), missing)
+    return Merged(ended, [*left_out, *_describe_incomplete(parts, missing)])
 
 
 def _read(path: Path) -> _MergedPart:
@@ -234,13 +219,18 @@ def _find_missing(parts: Sequence[_MergedPart]) -> dict[str, list[str]]:
     return missing
 
 
-def _describe_unfinished(parts: Sequence[_MergedPart]) -> list[str]:
-    """Return sentences about runs with groups that were interrupted or haven't ended."""
-    return [
-        f"{part.path} was interrupted: {counted(len(unfinished), 'group')} of this run may have fewer rounds."
+def _describe_incomplete(parts: Sequence[_MergedPart], missing: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return sentences about interrupted runs, and about the missing shards with their groups."""
+    unfinished = [
+        f"{part.path} was interrupted: {counted(len(part.run.unfinished), 'group')} of this run may have fewer rounds."
         for part in parts
-        if (unfinished := part.run.unfinished)
+        if part.run.unfinished
     ]
+    missing_shards = [
+        escape(f"Shard {shard} is missing, with {counted(len(groups), 'group')}: {joined(list(groups))}.")
+        for shard, groups in missing.items()
+    ]
+    return [*unfinished, *missing_shards]
 
 
 # The parts of the merged run.

@@ -191,8 +191,7 @@ def test_claims_are_judged_machine_by_machine(tmp_path):
 def test_missing_shards_and_interrupted_runs_are_named(tmp_path, snapshot):
     gone = {"step cpu call=train_on_batch dtype=float32": 3}
     merged = merge_runs(tmp_path / "one", sharded(run(calls=("fit",)), 1, 3, gone))
-    assert merged.missing == {"3/3": list(gone)}
-    assert read(merged.ended.folder).run.absent == merged.missing
+    assert read(merged.ended.folder).run.absent == {"3/3": list(gone)}
     one_run = run()
     stops = {**one_run.stops, next(iter(one_run.stops)): Stop(StopReason.INTERRUPTED, 2)}
     interrupted = merge_runs(tmp_path / "two", replace(one_run, stops=stops))
@@ -259,7 +258,7 @@ def test_what_is_damaged_still_measured_or_of_nobody_is_left_out_and_named(tmp_p
     folder = merged.ended.folder
     of_two = merge_runs(tmp_path / "two", run(), run("m-2")).ended.folder
     assert {
-        "left out": [text.replace(str(tmp_path), "FOLDER").split(": EOF")[0] for text in merged.left_out],
+        "left out": [text.replace(str(tmp_path), "FOLDER").split(": EOF")[0] for text in merged.lacks],
         "nothing to merge": read_refusal(lambda: merge([nobody], tmp_path / "merged"), tmp_path),
         # a merged run is not one of a machine
         "merged again": read_refusal(lambda: merge([folder], tmp_path / "again"), folder),
