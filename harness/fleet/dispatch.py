@@ -89,7 +89,7 @@ def find_slots_for_shard(planned: Planned) -> list[Slot]:
 
     Raises CannotRunHereError if their interference wasn't measured, or exceeds the margin.
     """
-    count = _count_slots(planned.request, planned)
+    count = _count_slots(planned)
     return divide_into_slots(planned, count) if count > 1 else []
 
 
@@ -100,7 +100,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     invalid places, UntrustedError for scripts that --trust must allow, and CannotRunHereError if no place has a run.
     """
     request = _check_request(planned)
-    slots = _count_slots(request, planned)
+    slots = _count_slots(planned)
     shard_request = replace(
         request,
         seed=planned.plan.seed,
@@ -270,12 +270,13 @@ def _wait_for_machine(listener: Listener, *, wait: bool) -> None:
         pass
 
 
-def _count_slots(request: LaunchRequest, planned: Planned) -> int:
+def _count_slots(planned: Planned) -> int:
     """Return the requested number of slots of this machine; 1 if other machines measure.
 
     Raises UsageError for more slots than the machine has, and CannotRunHereError if their interference wasn't measured
     or exceeds the margin.
     """
+    request = planned.request
     assert isinstance(request, Request)
     if request.on:
         return 1

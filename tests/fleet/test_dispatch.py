@@ -94,7 +94,7 @@ def measure(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> Measur
     ) -> Merged:
         monkeypatch.setattr("harness.fleet.merge.report", lambda *_: Written([], []))
         monkeypatch.setattr(dispatch, "_open_places", lambda *arguments: places)
-        monkeypatch.setattr(dispatch, "_count_slots", lambda request, planned: len(places))
+        monkeypatch.setattr(dispatch, "_count_slots", lambda planned: len(places))
         monkeypatch.setattr(dispatch, "_prepare_environments", lambda *arguments, **more: lacking or {})
         if resume:
             return dispatch.resume(resume, listener or Sentences(), rounds=None, budget=None)
