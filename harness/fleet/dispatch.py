@@ -56,6 +56,7 @@ ATTEMPTS = 3
 class FleetRequest:
     """The request for the shards of a run.
 
+    - `run`: the id of the whole run
     - `words`: the arguments of each shard's command, without `--shard`; `of`: the number of shards
     - `on`: the machines that measure; `slots`: the number of slots of this machine
     - `command`: the command line of the whole run
@@ -63,6 +64,7 @@ class FleetRequest:
     - `unavailable`: the environments that this machine can't prepare, with the message and the advice of the error
     """
 
+    run: str
     words: Sequence[str]
     of: int
     on: str
@@ -117,16 +119,17 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     places = _open_places(request.on, slots, parcel, listener.say)
     if not request.on:
         unavailable = _prepare_environments(planned, listener, wait=wait)
-    fleet_request = FleetRequest(
-        [*shard_request.command()[1:], "--wait"],
-        max(1, min(len(places), len(planned.plan.groups))),
-        request.on,
-        slots,
-        command,
-        _hash(parcel),
-        {name: (error.message, error.advice) for name, error in unavailable.items()},
-    )
     folder = RunFolder.create(request.results, make_run_id(datetime.now(UTC)))
+    fleet_request = FleetRequest(
+        run=folder.path.name,
+        words=[*shard_request.command()[1:], "--wait"],
+        of=max(1, min(len(places), len(planned.plan.groups))),
+        on=request.on,
+        slots=slots,
+        command=command,
+        parcel=_hash(parcel),
+        unavailable={name: (error.message, error.advice) for name, error in unavailable.items()},
+    )
     if parcel:
         write_atomically(folder.path / PARCEL, parcel)
     write_atomically(folder.path / ASKED, sign(json.dumps(asdict(fleet_request), indent=2).encode() + b"\n"))
@@ -352,8 +355,8 @@ class _Fleet:
             shards = self.folder.path / SHARDS
             into = shards / f"{number}.{len(list(shards.glob(f'{number}.*'))) + 1}"
             try:
-                name = f"{self.folder.path.name}-{number}"
-                code, message = place.measure(name, words, into, self._find_runs().get(number))
+                shard = f"{self.asked.run}-{number}"
+                code, message = place.measure(shard, words, into, self._find_runs().get(number))
             except CannotRunHereError as error:
                 code, message = Exit.CANNOT_RUN_HERE, str(error)
             if self.is_stopped:
