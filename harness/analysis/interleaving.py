@@ -23,8 +23,6 @@ from harness.analysis.verdicts import compute_shown_alpha
 from harness.model.launch import Launch, Sample
 from harness.model.scenario import Cell
 
-#: The warning omits ratios that change by at most this share of the margin.
-SHARE = 1.0 / 3.0
 #: The largest share of a CPU that a process may use while it waits for its turn.
 MAX_WAITING_SHARE = 0.01
 

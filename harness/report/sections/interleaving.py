@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from harness.analysis.interleaving import SHARE, NonInterleavedRatio
+from harness.analysis.interleaving import NonInterleavedRatio
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
 from harness.model.launch import Interleave
@@ -80,13 +80,13 @@ def describe_checks(results: Results) -> str:
 
 
 def list_warnings(results: Results) -> Iterator[str]:
-    """Yield a warning if interleaving has side effects on the results."""
-    threshold = SHARE * results.margin
-    effects = list(_find_side_effects(results, threshold))
-    if effects:
-        has_wider_intervals = (
-            any(_is_relevant(ratio, threshold) for ratio in results.turns.alone) if results.turns else False
-        )
+    """Yield a warning if interleaving changes a ratio by more than the margin, or if waiting cells use the CPU.
+
+    Smaller changes of a ratio are only in the run details (`describe_checks`).
+    """
+    effects = list(_find_side_effects(results, results.margin))
+    if results.turns and effects:
+        has_wider_intervals = any(_is_relevant(ratio, results.margin) for ratio in results.turns.alone)
         note = " The intervals of these ratios are wider to include this effect." if has_wider_intervals else ""
         yield (
             f"Interleaving affects the results: {'; '.join(effects)}.{note} To measure without interleaving, use "
