@@ -12,7 +12,7 @@ from bench.simulation.machine import FACTORS, Against, Floats, Spread, Table, la
 from harness.analysis.control import Control, is_beyond, pool_control
 from harness.analysis.distribution import find_outliers
 from harness.analysis.looks import FIRST_LOOK, LOOKS, compute_settling_share
-from harness.analysis.moderation import Scatter, moderate
+from harness.analysis.moderation import LaunchVariances, moderate
 from harness.analysis.statistics import Estimate, Logs, half_widths
 from harness.analysis.verdicts import LARGE, Verdict, compute_shown_alpha, judge, judgements, p_values
 from harness.model.defaults import ALPHA, FEWEST_ROUNDS
@@ -234,7 +234,7 @@ def simulate_controls(table: Table, rounds: int, tables: int, shifts: Sequence[f
         middle, half = math.log(control.estimate.value), math.log(ends.high / ends.low) / 2.0
         # if the second launch is always slower, only the mean of the differences changes
         moved = (Control(Estimate.from_log(middle + shift, rounds, half), table.groups) for shift in shifts)
-        lost += [shifted.beyond(MARGIN) for shifted in moved]
+        lost += [shifted.is_beyond(MARGIN) for shifted in moved]
         rows.append((1.0 in ends, half, control.least_bias(MARGIN), control.is_check(MARGIN)))
     covered, halves, least, checked = (np.array(column, float) for column in zip(*rows, strict=True))
     shares = tuple((lost / tables).tolist())
@@ -254,8 +254,8 @@ def _control(centres: Floats, within: Floats, counts: Sequence[int] | None = Non
         reference, differences = len(logs) - 2, logs[-1] - logs[-2]
         if np.isnan(differences).all():
             continue
-        scatter = _make_scatter(np.arange(len(logs)), logs, within[at])
-        residuals.append(scatter.between(reference, reference + 1))
+        group_variances = _make_variances(np.arange(len(logs)), logs, within[at])
+        residuals.append(group_variances.between(reference, reference + 1))
         pairs.append(differences[~np.isnan(differences)].tolist())
     return pool_control(pairs, residuals) if pairs else None
 
@@ -271,11 +271,11 @@ def _compute_means(values: Floats, axis: int) -> tuple[Floats, npt.NDArray[np.in
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), counts
 
 
-def _make_scatter(labels: npt.NDArray[np.int64], logs: Floats, within: Floats) -> Scatter:
+def _make_variances(labels: npt.NDArray[np.int64], logs: Floats, within: Floats) -> LaunchVariances:
     """Return the variances of a group's launches that didn't fail. `labels` has the cell of each row of `logs`."""
     rows, numbers = np.nonzero(~np.isnan(logs))
     samples = dict(enumerate(within[:-1].tolist()))
-    return Scatter(labels[rows].tolist(), numbers.tolist(), logs[rows, numbers].tolist(), samples)
+    return LaunchVariances(labels[rows].tolist(), numbers.tolist(), logs[rows, numbers].tolist(), samples)
 
 
 def end_run(
@@ -326,7 +326,7 @@ class Groups:
         self.effect = np.broadcast_to(effect, (table.groups, table.per_group))
         shape = (table.groups, table.per_group)
         self.means, self.variances, self.rounds, self.weights = (np.empty(shape) for _ in range(4))
-        self.scatters: list[Scatter] = [Scatter([], [], [], {})] * table.groups
+        self.variances: list[LaunchVariances] = [LaunchVariances([], [], [], {})] * table.groups
         self.counts = np.zeros(table.groups, int)
 
     def measure(self, groups: npt.NDArray[np.int64], rounds: int) -> None:
@@ -352,7 +352,7 @@ class Groups:
         # the last two launches of a round are of the reference
         labels = np.minimum(np.arange(centres.shape[1]), self.table.others)
         for group in groups.tolist():
-            self.scatters[group] = _make_scatter(labels, self.centres[group, :, :rounds], self.within[group])
+            self.variances[group] = _make_variances(labels, self.centres[group, :, :rounds], self.within[group])
 
     @property
     def truth(self) -> Floats:
@@ -364,7 +364,7 @@ class Groups:
         """Return the log ratios of all comparisons, with their moderated variances."""
         count, is_reference = self.table.per_group, self.table.against is Against.REFERENCE
         pairs = [(at, self.table.others) if is_reference else (2 * at, 2 * at + 1) for at in range(count)]
-        residuals = [scatter.between(*pair) for scatter in self.scatters for pair in pairs]
+        residuals = [group_variances.between(*pair) for group_variances in self.variances for pair in pairs]
         logs = Logs.measured(self.means.ravel(), self.variances.ravel(), self.rounds.ravel())
         is_judged = logs.rounds > 1
         chosen = moderate(

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from bench.simulation.harness_rules import MARGIN
 from bench.simulation.markdown import format_percent, print_table
-from harness.analysis.trends import changes, parts, trends
+from harness.analysis.sample_logs import divide
+from harness.analysis.trends import find_trends, has_trend
 from harness.model.environment import Device
 from harness.model.launch import Launch, Role, Sample, Status
 from harness.model.scenario import Cell
@@ -95,7 +96,7 @@ def false_trends(noise: str, launches: int, samples: int, cells: int, *, seed: i
     """Return the share of unchanged cells in which a trend is detected."""
     draw = np.random.default_rng([seed, launches, samples])
     courses = (NOISES[noise](draw, launches, samples) for _ in range(cells))
-    return sum(changes([[parts(row) for row in logs]], MARGIN) for logs in courses) / cells
+    return sum(has_trend([[divide(row) for row in logs]], MARGIN) for logs in courses) / cells
 
 
 def in_turns(slower: float, launches: int, samples: int, cells: int, *, seed: int) -> float:
@@ -109,7 +110,7 @@ def in_turns(slower: float, launches: int, samples: int, cells: int, *, seed: in
         machine = walk(0.4)(draw, launches, samples) + np.linspace(0.0, np.log1p(slower), samples)
         block = machine + np.array([white(draw, launches, samples) for _ in range(3)])
         views = [block[0], block[0] - np.median(block[1:], axis=0)]
-        count += changes([[parts(row) for row in view] for view in views], MARGIN)
+        count += has_trend([[divide(row) for row in view] for view in views], MARGIN)
     return count / cells
 
 
@@ -118,7 +119,7 @@ def seen(growth: float, noise: str, launches: int, samples: int, cells: int, *, 
     draw = np.random.default_rng([seed, launches, samples])
     grows = np.log1p(growth * np.linspace(0.0, 1.0, samples))
     courses = (NOISES[noise](draw, launches, samples) + grows for _ in range(cells))
-    return sum(changes([[parts(row) for row in logs]], MARGIN) for logs in courses) / cells
+    return sum(has_trend([[divide(row) for row in logs]], MARGIN) for logs in courses) / cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ def one_after_the_other(group: Group, launches: int, samples: int, groups: int, 
             cell: [_launch(cell, *numbered) for numbered in enumerate(own)]
             for cell, own in zip(names, logs, strict=True)
         }
-        marked = trends(by_cell, MARGIN)
+        marked = find_trends(by_cell, MARGIN)
         counts += [cell in marked for cell in names]
     still = float(np.mean(counts[group.growing :])) / groups if group.growing < group.cells else math.nan
     return still, float(np.mean(counts[: group.growing])) / groups if group.growing else math.nan

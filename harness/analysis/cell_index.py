@@ -8,11 +8,11 @@ from statistics import fmean
 from typing import Any
 
 from harness.analysis import work_equivalence
-from harness.analysis.control import Control, control, is_beyond, separate_control
+from harness.analysis.control import Control, find_control, is_beyond, separate_control
 from harness.analysis.distribution import Times
 from harness.analysis.interference import Contention, find_contention
 from harness.analysis.looks import Look, divide_level
-from harness.analysis.moderation import Residual, Scatter
+from harness.analysis.moderation import LaunchVariances, Residual
 from harness.analysis.rounds import (
     References,
     Series,
@@ -25,7 +25,7 @@ from harness.analysis.rounds import (
     select_counted,
     series,
 )
-from harness.analysis.trends import Trend, trends
+from harness.analysis.trends import Trend, find_trends
 from harness.model.launch import Launch, Status
 from harness.model.run import Run, Stop, StopReason, Unavailable
 from harness.model.scenario import Cell
@@ -44,7 +44,7 @@ class Lookup:
     was known before any launch. `groups` contains the group. `trends` contains the cells with non-stationary steps.
     `seen` caches the results of `observations`.
 
-    By group: `machines` contains the machine that measured it, `scatters` the variances of launches, `contentions` the
+    By group: `machines` contains the machine that measured it, `variances` the variances of launches, `contentions` the
     effects of CPU contention (if any), `rounds` the number of counted rounds, `costs` the seconds of one round, `stops`
     the reason why it ended, and `looks` the share of the level for its verdicts.
 
@@ -64,7 +64,7 @@ class Lookup:
     references: References
     groups: Mapping[Cell, str]
     machines: Mapping[str, str]
-    scatters: Mapping[str, Scatter]
+    variances: Mapping[str, LaunchVariances]
     contentions: Mapping[str, Contention]
     rounds: Mapping[str, int]
     costs: Mapping[str, float]
@@ -94,8 +94,8 @@ class Lookup:
 
     def residual(self, cell: Cell, other: Cell) -> Residual | None:
         """Return the residual variance of the group's launches that a comparison of two of its cells can use."""
-        scatter = self.scatters.get(self.groups.get(cell, ""))
-        return scatter.between(cell, other) if scatter else None
+        group_variances = self.variances.get(self.groups.get(cell, ""))
+        return group_variances.between(cell, other) if group_variances else None
 
     def contention(self, cell: Cell, other: Cell) -> float:
         """Return the possible error of the log ratio of two cells of a group, if CPU contention was subtracted."""
@@ -199,8 +199,10 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
     for launch in counted:
         by_machine[machines.get(launch.group, "")].append(launch)
     first_launches = pilots(launches)
-    scatters = _launch_variances(run, numbers)
-    control_scatters = {group: separate_control(scatter, numbers) for group, scatter in scatters.items()}
+    variances = _launch_variances(run, numbers)
+    control_variances = {
+        group: separate_control(group_variances, numbers) for group, group_variances in variances.items()
+    }
     for cell, pilot in first_launches.items():
         if pilot.only_observed and cell not in observed:
             observed[cell].append(pilot)
@@ -215,16 +217,16 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         controls={
             machine: group_control
             for machine, on_machine in by_machine.items()
-            if (group_control := control(on_machine, control_scatters))
+            if (group_control := find_control(on_machine, control_variances))
         },
         references=references(counted),
         groups={cell: group.name for group in run.plan.groups for cell in group.cells},
         machines=machines,
-        scatters=scatters,
+        variances=variances,
         contentions=_find_contentions(run, numbers),
         rounds=Counter(group for group, _ in {(launch.group, launch.round) for launch in counted}),
         costs=seconds_per_round(counted),
-        trends=trends(numbers, math.log1p(run.plan.margin)),
+        trends=find_trends(numbers, math.log1p(run.plan.margin)),
         interpreters={environment.name: environment.python for environment in run.environments},
         stops=run.stops,
         budget=budget_seconds(run.plan, launches),
@@ -232,13 +234,13 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
     )
 
 
-def _launch_variances(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, Scatter]:
+def _launch_variances(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, LaunchVariances]:
     """Return the variances of launches by group.
 
     Cells that did different work from the first cell are omitted, because they aren't compared and may vary more or
     less. If at least half of the cells did different work, all cells are included.
     """
-    scatters: dict[str, Scatter] = {}
+    variances: dict[str, LaunchVariances] = {}
     for group in run.plan.groups:
         cells = [cell for cell in group.cells if numbers.get(cell)]
         same_work = [cell for cell in cells if not work_equivalence.compare(numbers[cells[0]], numbers[cell]).differs]
@@ -247,13 +249,13 @@ def _launch_variances(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dic
         # interference is the same for all launches of a block
         rounds = [(launch.round, launch.block) for launch in launches]
         errors = {cell: error for cell in cells if (error := _estimate_mean_error(numbers[cell]))}
-        scatters[group.name] = Scatter(
+        variances[group.name] = LaunchVariances(
             [launch.cell for launch in launches],
             rounds,
             [math.log(compute_mean(launch)) for launch in launches],
             errors,
         )
-    return scatters
+    return variances
 
 
 def _find_contentions(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, Contention]:

@@ -17,7 +17,7 @@ from harness.analysis.moderation import moderate
 from harness.analysis.quantities import PIECE, calls_looked_at, growth_control, growths
 from harness.analysis.rounds import Series, series
 from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, log_ratios, means
-from harness.analysis.trends import find_common_steps, restrict_steps
+from harness.analysis.step_ranges import find_common_steps, restrict_steps
 from harness.analysis.verdicts import (
     POWER,
     Deciding,

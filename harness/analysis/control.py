@@ -14,7 +14,7 @@ from typing import cast
 
 import numpy as np
 
-from harness.analysis.moderation import Residual, Scatter, moderate
+from harness.analysis.moderation import LaunchVariances, Residual, moderate
 from harness.analysis.rounds import compute_mean, has_mean
 from harness.analysis.statistics import Estimate, means, student
 from harness.model.launch import Launch, Role
@@ -24,7 +24,7 @@ from harness.model.scenario import Cell
 MOST_BIAS = 0.10
 
 #: The variance of the difference between two launches, if the variance of one launch is 1.
-WEIGHT = 2.0
+PAIR_WEIGHT = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Control:
     groups: int
     cells: Sequence[Cell] = ()
 
-    def beyond(self, margin: float) -> bool:
+    def is_beyond(self, margin: float) -> bool:
         """Return whether the control is beyond `margin` (log scale)."""
         interval = self.estimate.interval
         return interval is not None and (math.log(interval.low) > margin or math.log(interval.high) < -margin)
@@ -60,15 +60,17 @@ class Control:
 
 def is_beyond(controls: Iterable[Control | None], margin: float) -> bool:
     """Return whether one of the controls is beyond `margin` (log scale)."""
-    return any(group_control.beyond(margin) for group_control in controls if group_control)
+    return any(group_control.is_beyond(margin) for group_control in controls if group_control)
 
 
-def control(counted_launches: Sequence[Launch], scatters: Mapping[str, Scatter] | None = None) -> Control | None:
+def find_control(
+    counted_launches: Sequence[Launch], group_variances: Mapping[str, LaunchVariances] | None = None
+) -> Control | None:
     """Return the control, computed from the launches that count; None if no round has both results of a control cell.
 
     In a round with several blocks, one block has both launches of the control cell. The other blocks contain the
-    control cell once, for comparisons with the cells in the block. `scatters` contains the variances of each group from
-    `separate_control`. Without them, a group's variance isn't moderated.
+    control cell once, for comparisons with the cells in the block. `group_variances` contains the variances of
+    each group from `separate_control`. Without them, a group's variance isn't moderated.
     """
     with_mean = [launch for launch in counted_launches if has_mean(launch)]
     log_means = {
@@ -80,7 +82,7 @@ def control(counted_launches: Sequence[Launch], scatters: Mapping[str, Scatter] 
         if measurement.role is Role.CONTROL and _make_key(measurement) in log_means:
             logs[measurement.group].append(math.log(compute_mean(measurement)) - log_means[_make_key(measurement)])
             cells[measurement.group] = measurement.cell
-    by_group = scatters or {}
+    by_group = group_variances or {}
     residuals = [
         by_group[group].between(cell, (cell, Role.CONTROL)) if group in by_group else None
         for group, cell in cells.items()
@@ -94,14 +96,14 @@ def control(counted_launches: Sequence[Launch], scatters: Mapping[str, Scatter] 
     return replace(pooled, cells=tuple(pooled_cells))
 
 
-def separate_control(scatter: Scatter, numbers: Mapping[Cell, Sequence[Launch]]) -> Scatter:
+def separate_control(variances: LaunchVariances, launches_by_cell: Mapping[Cell, Sequence[Launch]]) -> LaunchVariances:
     """Return the group's variances with the control's launches as a separate cell.
 
-    `numbers` contains the launches of each cell, in the order of `scatter`.
+    `launches_by_cell` contains the launches of each cell, in the order of `variances`.
     """
-    launches = [launch for cell in dict.fromkeys(scatter.cells) for launch in numbers[cast(Cell, cell)]]
+    launches = [launch for cell in dict.fromkeys(variances.cells) for launch in launches_by_cell[cast(Cell, cell)]]
     labels = [(launch.cell, launch.role) if launch.role is Role.CONTROL else launch.cell for launch in launches]
-    return Scatter(labels, scatter.rounds, scatter.logs, scatter.within)
+    return LaunchVariances(labels, variances.rounds, variances.logs, variances.within)
 
 
 def _make_key(launch: Launch) -> tuple[str, int, int, Cell]:
@@ -123,7 +125,8 @@ def pool_control(pairs: Sequence[Sequence[float]], residuals: Sequence[Residual 
     groups = [(logs, prior) for logs, prior in zip(pairs, priors, strict=True) if len(logs) > 1]
     if not groups:
         return Control(Estimate.from_log(fmean(map(fmean, pairs)), max(map(len, pairs))), len(pairs))
-    logs = moderate(means([logs for logs, _ in groups]), np.full(len(groups), WEIGHT), [prior for _, prior in groups])
+    weights = np.full(len(groups), PAIR_WEIGHT)
+    logs = moderate(means([logs for logs, _ in groups]), weights, [prior for _, prior in groups])
     squared_errors = logs.error**2
     freedom = squared_errors.sum() ** 2 / (squared_errors**2 / logs.freedom).sum()
     half_width = student(float(freedom)) * math.sqrt(squared_errors.sum()) / len(groups)

@@ -102,7 +102,7 @@ def residuals(cells: Sequence[Hashable], rounds: Sequence[Hashable], values: Seq
 
 
 @dataclass(frozen=True, slots=True)
-class Scatter:
+class LaunchVariances:
     """Variances of a group's launches. As for `residual`, each launch has one entry in `cells`, `rounds` and `logs`.
 
     `within` contains the standard error of a launch mean by cell, estimated from samples (above 0). A cell without an

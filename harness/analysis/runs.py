@@ -35,7 +35,7 @@ from harness.analysis.statistics import (
     subtract,
     subtract_others,
 )
-from harness.analysis.trends import find_common_steps, restrict_steps
+from harness.analysis.step_ranges import find_common_steps, restrict_steps
 from harness.analysis.verdicts import Judgement, Verdict, Withheld, judge, judgements, make_unjudged, margins
 from harness.model.defaults import ALPHA
 from harness.model.launch import BROKEN, Clock, Status

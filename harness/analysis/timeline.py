@@ -17,38 +17,38 @@ from harness.model.run import Run, StopReason
 class Stopped:
     """A number of `groups` that stopped for the same reason, and the `rounds` after which they stopped, fewest first.
 
-    `early` is the first round after which intervals are checked, if some groups stopped before it; otherwise 0.
+    `missed_check` is the first round after which intervals are checked, if some groups stopped before it.
     """
 
     reason: StopReason
     groups: int
     rounds: Sequence[int]
-    early: int
+    missed_check: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Endings:
-    """The reasons why the run's groups ended, and the number of groups that haven't ended yet."""
+    """The reasons why groups ended, the number of all `groups` of the run, and the number of `active` groups."""
 
     stops: Sequence[Stopped]
     groups: int
-    going: int
+    active: int
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TimedLaunch:
     """A launch with a result. `place` is its chronological position, from 1.
 
-    `mean` is the mean of its cell in seconds per step, and `factor` is the launch mean divided by it. `counts`: the
-    launch is included in the results. Otherwise, its round was repeated. `disturbed`: the launch had interference.
+    `mean` is the mean of its cell in seconds per step, and `factor` is the launch mean divided by it. If the launch
+    isn't `counted`, its round was repeated.
     """
 
     launch: Launch
     place: int
     mean: float
     factor: float
-    counts: bool
-    disturbed: bool
+    counted: bool
+    has_interference: bool
 
 
 def describe_ends(run: Run) -> Endings:
@@ -63,7 +63,7 @@ def describe_ends(run: Run) -> Endings:
             reason=reason,
             groups=len(rounds[reason]),
             rounds=sorted(set(rounds[reason])),
-            early=first_check if run.plan.ends_early and min(rounds[reason]) < first_check else 0,
+            missed_check=first_check if run.plan.ends_early and min(rounds[reason]) < first_check else None,
         )
         for reason in StopReason
         if rounds[reason]
@@ -71,7 +71,7 @@ def describe_ends(run: Run) -> Endings:
     return Endings(stops, len(run.plan.groups), len(run.plan.groups) - len(recorded_stops))
 
 
-def samplings_used(run: Run, launches: Sequence[Launch], lookup: Lookup) -> list[Sampling]:
+def list_samplings(run: Run, launches: Sequence[Launch], lookup: Lookup) -> list[Sampling]:
     """Return the sampling of each group with a result, or the planned sampling if all groups use it."""
     planned = run.plan.sampling
     groups = dict.fromkeys(lookup.groups[cell] for cell in lookup.series if cell in lookup.groups)
@@ -79,7 +79,7 @@ def samplings_used(run: Run, launches: Sequence[Launch], lookup: Lookup) -> list
     return [planned] if is_same else list(samplings(planned, groups, launches, run.plan.single_steps).values())
 
 
-def timeline(table: ScenarioTable, launches: Sequence[Launch], lookup: Lookup) -> list[Moment]:
+def list_timed_launches(table: ScenarioTable, launches: Sequence[Launch], lookup: Lookup) -> list[TimedLaunch]:
     """Return the measured and control launches of the table's cells that have a mean, in order of start."""
     means = {cell: value.estimate.value for cell, value in table.cells().items() if value.estimate}
     table_launches = [
@@ -89,13 +89,13 @@ def timeline(table: ScenarioTable, launches: Sequence[Launch], lookup: Lookup) -
     ]
     counted_ids = {id(launch) for cell in means for launch in lookup.numbers[cell]}
     return [
-        Moment(
+        TimedLaunch(
             launch=launch,
             place=place,
             mean=means[launch.cell],
             factor=compute_mean(launch) / means[launch.cell],
-            counts=id(launch) in counted_ids,
-            disturbed=bool(describe_interference(launch)),
+            counted=id(launch) in counted_ids,
+            has_interference=bool(describe_interference(launch)),
         )
         # texts of times sort correctly, because all are UTC; launches without a time keep the order in which they ended
         for place, launch in enumerate(sorted(table_launches, key=lambda launch: launch.started), 1)

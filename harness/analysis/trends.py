@@ -29,11 +29,10 @@ docs/dev/validation/simulation-trends.md has the rate of false trends.
 """
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
 from statistics import fmean
 
 import numpy as np
@@ -41,38 +40,39 @@ from numpy.typing import NDArray
 
 from harness.analysis.distributions import Floats
 from harness.analysis.rounds import compute_subtracted_share
-from harness.analysis.statistics import RESOLUTION, Interval, exp_limited, student, variance
-from harness.analysis.work_equivalence import CALLED
-from harness.model.launch import Launch, Sample, Samples
+from harness.analysis.sample_logs import (
+    PARTS,
+    LogsByLaunch,
+    compute_logs,
+    compute_relative_logs,
+    divide_launches,
+    find_cuts,
+    group_by_size,
+)
+from harness.analysis.statistics import RESOLUTION, exp_limited, student, variance
+from harness.analysis.step_ranges import count_before, find_sample_bounds
+from harness.model.launch import Clock, Launch
 from harness.model.scenario import Cell
 
 #: The level of both tests. At this level, less than 1 % of the cells whose steps don't change get a trend, for every
 #: simulated kind of interference (docs/dev/validation/simulation-trends.md).
 ALPHA = 0.005
 
-#: PARTS: the number of parts into which a launch's samples are divided. FEWEST: the fewest samples of a launch that is
-#: tested. FEWEST_IN_RANGE: the fewest samples in a range of steps for a comparison in this range.
-PARTS, FEWEST, FEWEST_IN_RANGE = 10, 2, 3
+#: The fewest samples of a launch that is tested.
+FEWEST_SAMPLES = 2
 
-#: A change by the factor STRONG_CHANGE (log scale) is a trend even with few launches, if at most the share
-#: MOST_CONTRADICTIONS of the pairs of each launch's parts contradict it, and if the probability of such pairs by chance
-#: is below CHANCE_LEVEL.
-STRONG_CHANGE, MOST_CONTRADICTIONS, CHANCE_LEVEL = math.log(2.0), 0.05, 1e-6
-#: With at least this many launches, it is enough if the probability is below ALPHA.
-FEWEST_TESTED = 3
+#: A change by this factor (log scale) is a trend even with few launches, under the two conditions below.
+STRONG_CHANGE = math.log(2.0)
+#: At most this share of the pairs of each launch's parts contradicts a strong change.
+MOST_CONTRADICTIONS = 0.05
+#: The probability of such pairs by chance is below this level, or below ALPHA if there are FEWEST_LAUNCHES or more.
+CHANCE_LEVEL, FEWEST_LAUNCHES = 1e-6, 3
 
 #: In a group of at least this many cells, a trend of one cell can be distinguished from effects of the machine on all.
 FEWEST_CELLS = 3
 
 #: A step becomes slower if its samples are slower than the warm-up by more than this factor (log scale).
 WARM_UP_GROWTH = math.log(1.5)
-
-
-# the function that returns the times of samples: wall-clock or CPU time
-_Measure = Callable[[Samples], Sequence[float] | None]
-
-# the logs of the time per step of each sample, by the `id` of the launch; launches that didn't record it are missing
-_LogsByLaunch = Mapping[int, Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,48 +98,52 @@ class Trend:
     unsure: bool = False
 
 
-def trends(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell, Trend]:
+def find_trends(launches_by_cell: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell, Trend]:
     """Return the trend of each cell whose step changes by more than `margin` (log scale).
 
-    `numbers` contains each cell's launches with a result.
+    `launches_by_cell` contains each cell's launches with a result.
     """
     groups: dict[str, dict[Cell, Sequence[Launch]]] = defaultdict(dict)
-    for cell, launches in numbers.items():
+    for cell, launches in launches_by_cell.items():
         groups[launches[-1].group][cell] = launches
     trend_by_cell: dict[Cell, Trend] = {}
     for group in groups.values():  # one after the other, because the logs of all samples of a run use much memory
-        trend_by_cell |= _find_trends(group, margin)
-    return {cell: trend_by_cell[cell] for cell in numbers if cell in trend_by_cell}
+        trend_by_cell |= _find_group_trends(group, margin)
+    return {cell: trend_by_cell[cell] for cell in launches_by_cell if cell in trend_by_cell}
 
 
-def _find_trends(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell, Trend]:
-    usable_launches = [launch for launches in numbers.values() for launch in launches if len(launch.samples) >= FEWEST]
-    logs = [_compute_logs(usable_launches, measure) for measure in (_get_seconds, _get_cpu_seconds)]
-    relative_logs = [_compute_relative_logs(usable_launches, clock_logs) for clock_logs in logs]
+def _find_group_trends(launches_by_cell: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell, Trend]:
+    usable_launches = [launch for launches in launches_by_cell.values() for launch in _list_usable(launches)]
+    logs = [compute_logs(usable_launches, clock) for clock in (Clock.WALL, Clock.CPU)]
+    relative_logs = [compute_relative_logs(usable_launches, clock_logs) for clock_logs in logs]
     is_small = len({launch.cell for launch in usable_launches}) < FEWEST_CELLS
     return {
         cell: replace(trend, unsure=is_small and abs(math.log(trend.factor)) < STRONG_CHANGE)
-        for cell, launches in numbers.items()
+        for cell, launches in launches_by_cell.items()
         if (trend := _find_trend(launches, logs, relative_logs, margin))
     }
 
 
+def _list_usable(launches: Sequence[Launch]) -> list[Launch]:
+    return [launch for launch in launches if len(launch.samples) >= FEWEST_SAMPLES]
+
+
 def _find_trend(
-    launches: Sequence[Launch], logs: Sequence[_LogsByLaunch], relative_logs: Sequence[_LogsByLaunch], margin: float
+    launches: Sequence[Launch], logs: Sequence[LogsByLaunch], relative_logs: Sequence[LogsByLaunch], margin: float
 ) -> Trend | None:
-    tested_launches = [launch for launch in launches if len(launch.samples) >= FEWEST]
+    tested_launches = _list_usable(launches)
     time, cpu = (
         _make_views(tested_launches, clock_logs, clock_relative)
         for clock_logs, clock_relative in zip(logs, relative_logs, strict=True)
     )
-    is_changing = changes(time, margin)
+    is_changing = has_trend(time, margin)
     if time and not is_changing and not any(launch.places for launch in tested_launches):
         # clock speeds don't fall this much; for interleaved cells, load on the machine may have a larger effect
         is_changing = is_doubled(time[0])
     if cpu and not is_changing:
         # CPU time doesn't include contention; but its trend counts only together with a trend of the wall-clock time
-        mean = fmean(change(time[0]))
-        is_changing = changes(cpu, margin) and abs(mean) > margin and mean * fmean(change(cpu[0])) > 0.0
+        mean = fmean(compute_changes(time[0]))
+        is_changing = has_trend(cpu, margin) and abs(mean) > margin and mean * fmean(compute_changes(cpu[0])) > 0.0
     warm_up = _find_warm_up_growth(tested_launches)
     if not is_changing and not warm_up:
         return None
@@ -147,11 +151,11 @@ def _find_trend(
     if warm_up:
         steps, seconds = warm_up
         stages = [TrendStage(steps, seconds), *stages]
-    factor = stages[-1].seconds / stages[0].seconds if warm_up else exp_limited(fmean(change(time[0])))
+    factor = stages[-1].seconds / stages[0].seconds if warm_up else exp_limited(fmean(compute_changes(time[0])))
     return Trend(factor, stages, counted=all(count_before(launch) is not None for launch in tested_launches))
 
 
-def _make_views(launches: Sequence[Launch], logs: _LogsByLaunch, relative_logs: _LogsByLaunch) -> list[list[Floats]]:
+def _make_views(launches: Sequence[Launch], logs: LogsByLaunch, relative_logs: LogsByLaunch) -> list[list[Floats]]:
     """Return the logs of the launches' parts, and, if known, their logs relative to the group's other cells.
 
     An effect of the machine on all cells isn't a trend of one cell. But if only one cell changes, the other cells
@@ -160,11 +164,14 @@ def _make_views(launches: Sequence[Launch], logs: _LogsByLaunch, relative_logs: 
     names = [id(launch) for launch in launches]
     if not names or not all(name in logs for name in names):
         return []
-    views = [_divide([logs[name] for name in names]), [relative_logs[name] for name in names if name in relative_logs]]
+    views = [
+        divide_launches([logs[name] for name in names]),
+        [relative_logs[name] for name in names if name in relative_logs],
+    ]
     return [view for view in views if view]
 
 
-def changes(views: Sequence[Sequence[Floats]], margin: float) -> bool:
+def has_trend(views: Sequence[Sequence[Floats]], margin: float) -> bool:
     """Return whether a step changes by more than `margin` (log scale), in the same direction in all views.
 
     A view has the logs of each launch's `parts`. The result is False without views, or if a view is empty.
@@ -175,7 +182,7 @@ def changes(views: Sequence[Sequence[Floats]], margin: float) -> bool:
 
 def _find_direction(launches: Sequence[Floats], margin: float) -> int:
     """Return 1 if a step becomes slower by more than `margin`, -1 if it becomes faster, and 0 if neither is certain."""
-    slopes = change(launches).tolist()
+    slopes = compute_changes(launches).tolist()
     is_significant = _is_beyond(slopes, margin) and _count_falling_pairs(launches)[2] < ALPHA
     return (1 if fmean(slopes) > 0.0 else -1) if is_significant or is_doubled(launches) else 0
 
@@ -187,57 +194,22 @@ def is_doubled(launches: Sequence[Floats]) -> bool:
         np.all(falling_pairs <= MOST_CONTRADICTIONS * pairs)
         or np.all(pairs - falling_pairs <= MOST_CONTRADICTIONS * pairs)
     )
-    is_large = abs(fmean(change(launches))) > STRONG_CHANGE
-    return is_large and is_one_way and probability < (CHANCE_LEVEL if len(launches) < FEWEST_TESTED else ALPHA)
+    is_large = abs(fmean(compute_changes(launches))) > STRONG_CHANGE
+    return is_large and is_one_way and probability < (CHANCE_LEVEL if len(launches) < FEWEST_LAUNCHES else ALPHA)
 
 
-def change(launches: Sequence[Floats]) -> Floats:
+def compute_changes(launches: Sequence[Floats]) -> Floats:
     """Return, for each launch, how much longer a step takes in the last part than in the first: the Theil-Sen slope.
 
     `launches` contains the logs of each launch's parts. The result is on the log scale.
     """
     slopes = np.empty(len(launches))
-    for size, indexes in _group_by_size(launches).items():
+    for size, indexes in group_by_size(launches).items():
         earlier_parts, later_parts = _list_pairs(size)
         parts = np.array([launches[index] for index in indexes])
         rises = (parts[:, later_parts] - parts[:, earlier_parts]) / (later_parts - earlier_parts)
         slopes[indexes] = np.median(rises, axis=1) * (size - 1)
     return slopes
-
-
-def _group_by_size(launches: Sequence[Floats]) -> dict[int, list[int]]:
-    """Return the indices of launches by their number of values."""
-    by_size: dict[int, list[int]] = defaultdict(list)
-    for index, logs in enumerate(launches):
-        by_size[logs.size].append(index)
-    return by_size
-
-
-def parts(logs: Floats, count: int = PARTS) -> Floats:
-    """Divide a launch's samples (at least one) into `count` parts, and return the log of each part's seconds per step.
-
-    `logs` has the log of the seconds per step of each sample; several launches have one row each. With fewer samples
-    than `count`, each sample is a part.
-    """
-    starts, lengths = _find_cuts(logs.shape[-1], min(count, logs.shape[-1]))
-    first_logs = logs[..., :1]
-    relative_times = np.exp(logs - first_logs)
-    return np.asarray(np.log(np.add.reduceat(relative_times, starts, axis=-1) / lengths) + first_logs)
-
-
-def _divide(launches: Sequence[Floats], count: int = PARTS) -> list[Floats]:
-    """Return the `parts` of each launch."""
-    parts_by_index: dict[int, Floats] = {}
-    for indexes in _group_by_size(launches).values():
-        parts_by_index |= zip(indexes, parts(np.array([launches[index] for index in indexes]), count), strict=True)
-    return [parts_by_index[index] for index in range(len(launches))]
-
-
-@lru_cache(maxsize=1024)
-def _find_cuts(size: int, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Divide `size` samples into `count` parts, and return the start and the number of samples of each part."""
-    ends = np.linspace(0.0, size, count + 1).round().astype(np.intp)
-    return ends[:-1], np.diff(ends)
 
 
 def _is_beyond(values: Sequence[float], margin: float) -> bool:
@@ -256,7 +228,7 @@ def _count_falling_pairs(launches: Sequence[Floats]) -> tuple[Floats, Floats, fl
     least as extreme by chance alone (two-sided).
     """
     falling_pairs, pairs = np.empty(len(launches)), np.empty(len(launches))
-    by_size = _group_by_size(launches)
+    by_size = group_by_size(launches)
     for size, indexes in by_size.items():
         earlier_parts, later_parts = _list_pairs(size)
         logs = np.array([launches[place] for place in indexes])
@@ -300,181 +272,17 @@ def _count_inversions(count: int) -> Floats:
     return probabilities
 
 
-def _get_seconds(samples: Samples) -> Sequence[float]:
-    return samples.seconds
-
-
-def _get_cpu_seconds(samples: Samples) -> Sequence[float] | None:
-    return samples.cpu_seconds
-
-
-def _compute_logs(launches: Iterable[Launch], measure: _Measure) -> _LogsByLaunch:
-    """Return the log of the time per step of each sample, by the id of the launch.
-
-    Launches that didn't record this time are missing.
-    """
-    by_length: dict[int, list[tuple[int, Samples, Sequence[float]]]] = defaultdict(list)
-    for launch in launches:
-        samples = Samples.of(launch.samples)
-        if (lengths := measure(samples)) is not None:
-            by_length[len(samples)].append((id(launch), samples, lengths))
-    logs: dict[int, Floats] = {}
-    for entries in by_length.values():
-        steps = np.maximum(np.array([samples.steps for _, samples, _ in entries]), 1)
-        # a coarse clock may measure no time in a sample, and 0 has no log
-        rows = np.log(np.maximum(np.array([lengths for *_, lengths in entries]) / steps, 1e-300))
-        is_recorded = ~np.isnan(rows).any(axis=1)
-        logs |= {
-            name: row for (name, *_), row, is_complete in zip(entries, rows, is_recorded, strict=True) if is_complete
-        }
-    return logs
-
-
-def _compute_relative_logs(launches: Sequence[Launch], logs: _LogsByLaunch) -> _LogsByLaunch:
-    """Return, by the id of a launch, the logs of its parts minus the median of the other cells' logs.
-
-    Only launches of rounds with other cells are included. In interleaved launches of a block, samples with the same
-    number are measured under the same conditions of the machine. For sequential launches, only effects that repeat in
-    each launch are comparable. Each round has its own median. So the median's error differs between rounds, and the
-    error of the test includes it.
-    """
-    blocks: dict[tuple[str, int, int, int], list[Launch]] = defaultdict(list)
-    for launch in launches:
-        if id(launch) in logs:
-            block_number = launch.block if launch.places else -1
-            blocks[launch.group, launch.round, launch.attempt, block_number].append(launch)
-    by_launch: dict[int, Floats] = {}
-    for block in blocks.values():
-        cells, names = [launch.cell for launch in block], [id(launch) for launch in block]
-        sizes = [logs[name].size for name in names]
-        if len(set(cells)) == 1:
-            continue
-        if block[0].places:
-            # interleaved launches are excluded if one of them didn't get all of its turns
-            if len(set(sizes)) == 1:
-                rows = np.array([logs[name] for name in names])
-                by_launch |= zip(names, parts(rows - _compute_medians_of_others(rows, cells)), strict=True)
-            continue
-        counts = _count_parts(cells, sizes)
-        for count in set(counts):
-            indexes = [index for index, size in enumerate(sizes) if size >= count]
-            rows = np.array(_divide([logs[names[index]] for index in indexes], count))
-            relative_rows = rows - _compute_medians_of_others(rows, [cells[index] for index in indexes])
-            by_launch |= {
-                names[index]: row for index, row in zip(indexes, relative_rows, strict=True) if counts[index] == count
-            }
-    return by_launch
-
-
-def _count_parts(cells: Sequence[Cell], sizes: Sequence[int]) -> list[int]:
-    """Return the number of parts of each launch: at most as many as the longest launch of the other cells has."""
-    sizes_by_cell: dict[Cell, int] = {}
-    for cell, size in zip(cells, sizes, strict=True):
-        sizes_by_cell[cell] = max(size, sizes_by_cell.get(cell, 0))
-    second_longest, longest_size = sorted(sizes_by_cell.values())[-2:]
-    return [
-        min(PARTS, size, second_longest if sizes_by_cell[cell] == longest_size else longest_size)
-        for cell, size in zip(cells, sizes, strict=True)
-    ]
-
-
-def _compute_medians_of_others(logs: Floats, cells: Sequence[Cell]) -> Floats:
-    """Return, for each row and column, the median of that column over the rows of the other cells (at least one)."""
-    sorted_logs = np.sort(logs, axis=0)
-    # without a value, the larger values are one place lower
-    lower, upper = (
-        np.where(logs > sorted_logs[index], sorted_logs[index], sorted_logs[index + 1])
-        for index in ((len(cells) - 2) // 2, (len(cells) - 1) // 2)
-    )
-    medians = np.asarray((lower + upper) / 2.0)
-    for cell, launches in Counter(cells).items():
-        if launches > 1:
-            is_own = np.array([other == cell for other in cells])
-            medians[is_own] = np.median(logs[~is_own], axis=0)
-    return medians
-
-
-def count_before(launch: Launch) -> float | None:
-    """Return the number of steps before a launch's first sample; None if it wasn't recorded."""
-    count = launch.resources.get("warmup_steps")
-    if count is not None:
-        return count
-    called_steps = launch.fingerprint.get(CALLED)
-    measured_steps = launch.steps + sum(sample.steps for sample in launch.alone)
-    return (
-        float(called_steps - measured_steps)
-        if isinstance(called_steps, int) and called_steps >= measured_steps
-        else None
-    )
-
-
-def spans(launch: Launch) -> tuple[Floats, Floats]:
-    """Return the number of steps before the start and before the end of each sample, including the warm-up.
-
-    If the launch didn't record its warm-up steps, they aren't counted.
-    """
-    steps = np.array([sample.steps for sample in launch.samples], np.float64)
-    # each turn starts with untimed steps
-    untimed = launch.resources.get("between_steps", 0.0) / max(1, steps.size)
-    # the samples in `alone` follow their sample
-    later = np.zeros(steps.size)
-    np.add.at(later, list(launch.follows), [sample.steps for sample in launch.alone[: len(launch.follows)]])
-    ends = (count_before(launch) or 0.0) + np.cumsum(steps + untimed) + np.cumsum(later) - later
-    return ends - steps, ends
-
-
-def compute_within(launch: Launch, steps: Interval) -> tuple[float, float]:
-    """Return the seconds per step in a range of steps, and the number of samples in it.
-
-    The range counts steps from the start of the launch. Only the part of a sample inside the range counts. The seconds
-    are NaN if no sample is in the range.
-    """
-    starts, ends = spans(launch)
-    covered_steps = np.clip(np.minimum(ends, steps.high) - np.maximum(starts, steps.low), 0.0, None)
-    seconds = np.array([sample.seconds / max(sample.steps, 1) for sample in launch.samples])
-    total = float(covered_steps.sum())
-    samples = float((covered_steps / np.maximum(ends - starts, 1.0)).sum())
-    return (float(covered_steps @ seconds) / total if total else math.nan), samples
-
-
-def find_common_steps(launches: Sequence[Launch]) -> Interval | None:
-    """Return the range of steps that all launches (at least one) measured, counted from the start of a launch.
-
-    The result is None if a launch has fewer than three samples in the range, or didn't record its number of warm-up
-    steps.
-    """
-    if any(count_before(launch) is None for launch in launches):
-        return None
-    all_spans = [spans(launch) for launch in launches]
-    steps = Interval(max(float(starts[0]) for starts, _ in all_spans), min(float(ends[-1]) for _, ends in all_spans))
-    has_enough = all(compute_within(launch, steps)[1] >= FEWEST_IN_RANGE - 1e-9 for launch in launches)
-    return steps if has_enough else None
-
-
-def restrict_steps(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
-    """Return the launches, each with a single sample that has the time per step in the range `steps`."""
-    restricted_launches = []
-    for launch in launches:
-        seconds, _ = compute_within(launch, steps)
-        count = max(1, round(steps.high - steps.low))
-        # contention is subtracted here, because one sample can't show it; a coarse clock may measure no time
-        length = max(seconds * (1.0 - compute_subtracted_share(launch)), RESOLUTION) * count
-        # contention isn't subtracted again from a sample whose CPU time equals its wall-clock time
-        restricted_launches.append(replace(launch, samples=[Sample(length, count, length)]))
-    return restricted_launches
-
-
 def _average_stages(launches: Sequence[Launch]) -> list[TrendStage]:
     """Return the time per step in each of at most ten parts of a launch: geometric means over launches."""
     count = min(PARTS, *(len(launch.samples) for launch in launches))
     middles, logs = [], []
     for launch in launches:
-        starts, ends = spans(launch)
-        edges = np.linspace(0.0, starts.size, count + 1).round().astype(np.intp)
-        middles.append([float(starts[start] + ends[end - 1]) / 2.0 for start, end in pairwise(edges)])
+        starts, ends = find_sample_bounds(launch)
+        first_samples, lengths = find_cuts(starts.size, count)
+        middles.append((starts[first_samples] + ends[first_samples + lengths - 1]) / 2.0)
         remaining_share = 1.0 - compute_subtracted_share(launch)
         step_seconds = [remaining_share * sample.seconds / max(sample.steps, 1) for sample in launch.samples]
-        logs.append(np.log(np.maximum(np.add.reduceat(step_seconds, edges[:-1]) / np.diff(edges), 1e-300)))
+        logs.append(np.log(np.maximum(np.add.reduceat(step_seconds, first_samples) / lengths, 1e-300)))
     return [
         TrendStage(step, seconds)
         for step, seconds in zip(

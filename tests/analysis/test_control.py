@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from harness.analysis.control import Control, control, separate_control
-from harness.analysis.moderation import Scatter
+from harness.analysis.control import Control, find_control, separate_control
+from harness.analysis.moderation import LaunchVariances
 from harness.analysis.statistics import Estimate, Interval, student
 from harness.model.launch import Role, Status
 from tests.analysis.paired import controls
@@ -25,14 +25,14 @@ def ranging(low, high):
 
 
 def test_one_groups_control_is_its_paired_ratio():
-    pooled = control(controls([0.01, 0.02, 0.03]))
+    pooled = find_control(controls([0.01, 0.02, 0.03]))
     half = student(2) * 0.01 / math.sqrt(3.0)
     assert logs(pooled.estimate) == pytest.approx([0.02, 0.02 - half, 0.02 + half])
     assert (pooled.estimate.rounds, pooled.groups) == (3, 1)
 
 
 def test_groups_are_pooled_with_satterthwaites_degrees_of_freedom():
-    pooled = control([*controls([0.00, 0.02], member=ONE), *controls([0.01, 0.03, 0.05], member=OTHER)])
+    pooled = find_control([*controls([0.00, 0.02], member=ONE), *controls([0.01, 0.03, 0.05], member=OTHER)])
     # s²/n: 0.0002 / 2 with 1 degree, 0.0004 / 3 with 2; (1 + 4/3)² / (1² / 1 + (4/3)² / 2) = 49 / 17 degrees
     half = student(49 / 17) * math.sqrt(0.0001 + 0.0004 / 3.0) / 2.0
     assert logs(pooled.estimate) == pytest.approx([0.02, 0.02 - half, 0.02 + half])
@@ -40,20 +40,20 @@ def test_groups_are_pooled_with_satterthwaites_degrees_of_freedom():
 
 
 def test_one_round_has_no_interval_and_says_nothing():
-    one = control(controls([0.5], member=ONE))
+    one = find_control(controls([0.5], member=ONE))
     assert one == Control(Estimate(pytest.approx(math.exp(0.5)), 1), 1, one.cells)
-    assert not one.beyond(MARGIN)
+    assert not one.is_beyond(MARGIN)
     # a group with one is left out beside those with more, and groups of one each have their mean
     more = controls([0.01, 0.02, 0.03], member=ONE)
-    assert control([*more, *controls([0.5], member=OTHER)]) == control(more)
-    both = control([*controls([0.02], member=ONE), *controls([0.04], member=OTHER)])
+    assert find_control([*more, *controls([0.5], member=OTHER)]) == find_control(more)
+    both = find_control([*controls([0.02], member=ONE), *controls([0.04], member=OTHER)])
     assert both == Control(Estimate(pytest.approx(math.exp(0.03)), 1), 2, both.cells)
     # the sentence about the control names these cells
-    assert [pooled.cells for pooled in (one, control(more), both)] == [(ONE,), (ONE,), (ONE, OTHER)]
+    assert [pooled.cells for pooled in (one, find_control(more), both)] == [(ONE,), (ONE,), (ONE, OTHER)]
     # without a cell that was launched twice there is no control
     failed = broken(ONE, Status.FAILED, 1, role=Role.CONTROL)
     for launches in ([], [launch(ONE, 0.01, 1), launch(ONE, 0.02, 2)], [launch(ONE), failed]):
-        assert control(launches) is None
+        assert find_control(launches) is None
 
 
 def test_other_cells_and_rounds_in_which_either_launch_gave_no_number_do_not_count():
@@ -65,14 +65,14 @@ def test_other_cells_and_rounds_in_which_either_launch_gave_no_number_do_not_cou
         broken(cell(), Status.OOM, 5),
         launch(cell(), 0.01, 5, role=Role.CONTROL),
     ]
-    assert control([*pairs, *others]) == control([*pairs, *torn]) == control(pairs)
+    assert find_control([*pairs, *others]) == find_control([*pairs, *torn]) == find_control(pairs)
 
 
 def test_of_a_round_in_blocks_it_is_the_pair_that_was_alive_together():
     no_width = Interval(pytest.approx(1.0), pytest.approx(1.0))
-    pooled = control(in_blocks(dict.fromkeys(cells(), 0.01)))
+    pooled = find_control(in_blocks(dict.fromkeys(cells(), 0.01)))
     assert pooled.estimate == Estimate(pytest.approx(1.0), 4, no_width)
-    alike = control([*controls([0.0] * 5, member=ONE), *controls([0.0] * 5, member=OTHER)])
+    alike = find_control([*controls([0.0] * 5, member=ONE), *controls([0.0] * 5, member=OTHER)])
     assert alike.estimate.interval == no_width
 
 
@@ -83,7 +83,7 @@ def test_whether_all_of_it_lies_beyond_the_margin():
         (MARGIN - 0.001, MARGIN + 0.059): False,
         (MARGIN + 0.001, MARGIN + 0.061): True,
     }
-    assert {ends: ranging(*ends).beyond(MARGIN) for ends in beyond} == beyond
+    assert {ends: ranging(*ends).is_beyond(MARGIN) for ends in beyond} == beyond
     # the least bias is the margin and half of the interval
     assert ranging(-0.04, 0.02).least_bias(MARGIN) == pytest.approx(MARGIN + 0.03)
     # one that could not show a tenth is no check
@@ -97,7 +97,7 @@ def group_of(logs, others):
     launches += [launch(OTHER, 0.01 * math.exp(log), number) for number, log in enumerate(others, 1)]
     numbers = {cell: [entry for entry in launches if entry.cell == cell] for cell in (ONE, OTHER)}
     every = [number for cell in numbers for number in numbers[cell]]
-    scatter = Scatter(
+    scatter = LaunchVariances(
         [entry.cell for entry in every], [entry.round for entry in every], [math.log(entry.mean) for entry in every], {}
     )
     return launches, separate_control(scatter, numbers)
@@ -105,7 +105,7 @@ def group_of(logs, others):
 
 def test_the_groups_other_cells_lend_it_what_they_scatter_by():
     launches, scatter = group_of([0.01, -0.01], [0.0, 0.02])
-    single, moderated = control(launches), control(launches, {launches[0].group: scatter})
+    single, moderated = find_control(launches), find_control(launches, {launches[0].group: scatter})
     # residuals of three cells and two rounds: 0.0004 with two degrees, one of them the pair's own; and so one is lent
     left = scatter.between(ONE, (ONE, Role.CONTROL))
     assert left.freedom == 2.0

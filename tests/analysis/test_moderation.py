@@ -10,8 +10,8 @@ from scipy.special import polygamma
 
 from harness.analysis.moderation import (
     PRIOR_FREEDOM,
+    LaunchVariances,
     Residual,
-    Scatter,
     _inverse_trigamma,
     moderate,
     residual,
@@ -153,7 +153,7 @@ def of_group(within):
     draw = np.random.default_rng(3)
     launches = [(cell, number) for number in range(3) for cell in "abcd"]
     cells, numbers = zip(*launches, strict=True)
-    return Scatter(cells, numbers, draw.normal(size=len(launches)).tolist(), within)
+    return LaunchVariances(cells, numbers, draw.normal(size=len(launches)).tolist(), within)
 
 
 def of_cells(moderated, cells):
@@ -175,7 +175,7 @@ def test_a_comparison_learns_from_what_scatters_within_launches_as_the_louder_of
     ):
         moderated = of_group(within)
         assert moderated.between("a", "b") == moderated.between("b", "a") == of_cells(moderated, alike), case
-    assert Scatter([], [], [], {}).between("a", "b") is None
+    assert LaunchVariances([], [], [], {}).between("a", "b") is None
 
 
 def test_a_weight_that_can_be_computed_by_hand():

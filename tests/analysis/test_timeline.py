@@ -20,9 +20,9 @@ def test_groups_that_ended_alike_are_counted_together():
     ends = [Stop(StopReason.PRECISION, 11), Stop(StopReason.PRECISION, 8), Stop(StopReason.BUDGET, 5)]
     stops = {group.name: end for group, end in zip(groups(members), ends, strict=True)}
     ended_groups = describe_ends(run(members, stops=stops, asked={"precision": 0.02, "budget_seconds": 600.0}))
-    assert [(stop.reason, stop.groups, stop.rounds, stop.early) for stop in ended_groups.stops] == [
-        (StopReason.PRECISION, 2, [8, 11], 0),
-        (StopReason.BUDGET, 1, [5], 0),
+    assert [(stop.reason, stop.groups, stop.rounds, stop.missed_check) for stop in ended_groups.stops] == [
+        (StopReason.PRECISION, 2, [8, 11], None),
+        (StopReason.BUDGET, 1, [5], None),
     ]
 
 
@@ -60,6 +60,6 @@ def test_launches_come_in_the_order_in_which_they_began():
     assert moments_[0].mean == moments_[1].mean
     # what disturbed a launch, whether it counts, and the control
     moments_ = moments([at(1, resources=NOISY), at(2, attempt=1, resources=RESOURCES)])
-    assert [(moment.counts, moment.disturbed) for moment in moments_] == [(False, True), (True, False)]
+    assert [(moment.counted, moment.has_interference) for moment in moments_] == [(False, True), (True, False)]
     moments_ = moments([at(1), replace(at(2), role=Role.CONTROL)], run([cell()], controlled=True))
     assert [moment.launch.role for moment in moments_] == [Role.MEASURE, Role.CONTROL]

@@ -9,22 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis import runs
+from harness.analysis import runs, trends
 from harness.analysis.cell_index import lookup
 from harness.analysis.comparisons import compare, half_widths_of
 from harness.analysis.results import Results
 from harness.analysis.rounds import compute_mean
+from harness.analysis.sample_logs import divide
 from harness.analysis.statistics import Interval
-from harness.analysis.trends import (
-    change,
-    changes,
-    compute_within,
-    count_before,
-    find_common_steps,
-    parts,
-    restrict_steps,
-    trends,
-)
+from harness.analysis.step_ranges import compute_within, count_before, find_common_steps, restrict_steps
+from harness.analysis.trends import compute_changes, has_trend
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.launch import Sample
 from tests.factories import cell, cells, contended, in_blocks, launch, run
@@ -50,7 +43,9 @@ def launches(member, rates, rounds=5, warmup=50, **changes_):
 
 def find_trends(*launched):
     members = {entry.cell for entry in launched}
-    return trends({member: [entry for entry in launched if entry.cell == member] for member in members}, MARGIN)
+    return trends.find_trends(
+        {member: [entry for entry in launched if entry.cell == member] for member in members}, MARGIN
+    )
 
 
 def test_a_step_that_grows_has_a_trend_and_one_beside_it_has_none():
@@ -147,12 +142,12 @@ def test_samples_slower_than_the_warm_up_are_growth_and_faster_ones_are_none():
 
 @given(st.lists(st.floats(-5.0, 5.0), min_size=3, max_size=40), st.floats(-3.0, 3.0))
 def test_the_change_does_not_depend_on_the_speed_and_turns_over_with_the_order(logs, by):
-    member = parts(np.array(logs))
+    member = divide(np.array(logs))
     assert member.size == min(10, len(logs))
-    plain, faster, reversed_ = change([member, member + by, member[::-1]])
+    plain, faster, reversed_ = compute_changes([member, member + by, member[::-1]])
     assert faster == pytest.approx(plain, abs=1e-9)
     assert reversed_ == pytest.approx(-plain, abs=1e-9)
-    assert not changes([[]], MARGIN)
+    assert not has_trend([[]], MARGIN)
 
 
 def test_how_many_steps_came_before():

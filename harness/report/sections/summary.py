@@ -624,7 +624,7 @@ def describe_control(results: Results, margin: float | None = None) -> str:
     log_margin = math.log1p(margin)
     differed = f"differed by {format.format_self_difference(control.estimate)}"
     text = f"A/A control: {_name_controlled(results, control)} {differed}{describe_clock(results.run.plan.clock)}"
-    if control.beyond(log_margin):
+    if control.is_beyond(log_margin):
         return (
             f"{text}. That is more than the margin of {format.share(margin)}, so no verdicts are given. Measure on a "
             "machine with less interference (see harness doctor), and with more rounds."

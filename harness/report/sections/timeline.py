@@ -111,7 +111,7 @@ def describe_rounds(results: Results) -> str:
     """Describe the rounds: when groups stopped, the launches of a round, and their order."""
     endings, seed = results.ended, results.run.plan.seed
     order = f"The order is random (seed {seed})."
-    if [stop.reason for stop in endings.stops] == [StopReason.OBSERVED] and not endings.going:
+    if [stop.reason for stop in endings.stops] == [StopReason.OBSERVED] and not endings.active:
         return f"none: no cell has anything to time, so the pilot observed everything. {order.rstrip('.')}"
     groups_with_control = [group for group in results.run.plan.groups if group.control]
     controlled_count = sum(group.controlled for group in groups_with_control)
@@ -129,7 +129,7 @@ def describe_rounds(results: Results) -> str:
 def describe_stops(endings: Endings, run: Run) -> str:
     """Return after which round the groups stopped: `5 rounds in every group, as planned`."""
     reasons = [_describe_ending(stop, endings.groups, run) for stop in endings.stops] or [describe_planned(run.plan)]
-    ongoing = [f"{counted(endings.going, 'group')} not ended yet"] if endings.stops and endings.going else []
+    ongoing = [f"{counted(endings.active, 'group')} not ended yet"] if endings.stops and endings.active else []
     return "; ".join([*reasons, *ongoing])
 
 
@@ -150,7 +150,7 @@ def _describe_ending(stop: Stopped, groups: int, run: Run) -> str:
         clear = "with clear outcomes or at " if run.rules >= RULES_WITH_LOOKS_AT_CLAIMS else "at "
     budget = f" of {format.duration(plan.budget_seconds)}" if plan.budget_seconds else ""
     budget = f"budget{budget} set by the suite" if plan.budget_is_wish and run.suite else f"budget{budget}"
-    early_note = f": no interval is checked before round {stop.early}" if stop.early else ""
+    early_note = f": no interval is checked before round {stop.missed_check}" if stop.missed_check else ""
     reasons = {
         StopReason.ROUNDS: f"{after}, the requested maximum{f', with intervals wider than {width}' if width else ''}",
         StopReason.PRECISION: f"{after}, {clear}{width}",
