@@ -85,18 +85,18 @@ def show(
     """
     # only this function needs them
     from harness.report import terminal  # noqa: PLC0415
-    from harness.report.sections import run_info, summary  # noqa: PLC0415
+    from harness.report.sections import continuation  # noqa: PLC0415
 
     if tables:
         shown_sections = [section for section in written.sections if not only or section.anchor in only]
         # the answer comes last, because the end of the output stays on the screen
         terminal.show(sorted(shown_sections, key=lambda section: section.anchor == "answer"))
         sys.stdout.flush()
-    early_end = run_info.describe_early_end(results.run, results.launches)
+    early_end = continuation.explain_early_end(results)
     if early_end and end:
         # the table above ends with a command to continue
-        has_command_above = tables and summary.find_rounds_to_settle(results) is not None
-        command = "" if has_command_above else summary.command_to_continue(results)
+        has_command_above = tables and continuation.find_rounds_to_settle(results) is not None
+        command = "" if has_command_above else continuation.command_to_continue(results)
         # on a separate line, so that the user can copy it
         say(f"{early_end} To continue the run:\n    {command}" if command else early_end)
     main_file, *other_files = [path for path in written.files if path.parent.name != "charts"]

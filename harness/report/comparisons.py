@@ -9,6 +9,7 @@ from harness.analysis.answers import Finding
 from harness.analysis.cell_index import Lookup
 from harness.analysis.claim_rules import ClaimOutcome
 from harness.analysis.comparisons import Compared, RoundsNeeded
+from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
 from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import Deciding, Verdict, Withheld, describe_too_few
@@ -80,6 +81,11 @@ def list_lines(table: ScenarioTable) -> list[ComparisonLine]:
         for column, value in table.values(row)
         if column.comparison and value.compared
     ]
+
+
+def list_all_lines(results: Results) -> list[ComparisonLine]:
+    """Return the comparisons of all tables of a run."""
+    return [line for table in results.all_tables for line in list_lines(table)]
 
 
 def sort_by_size(lines: Iterable[ComparisonLine]) -> list[ComparisonLine]:

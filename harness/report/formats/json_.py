@@ -24,7 +24,7 @@ from harness.model.run import Run
 from harness.model.scenario import STEP
 from harness.report.comparisons import list_lines
 from harness.report.escape import dump_json
-from harness.report.sections import attribution, claims, machines, scenarios, settings, summary
+from harness.report.sections import attribution, claims, machines, main_results, scenarios, settings
 
 #: The version of the schema. In version 2, ratios were as in `harness.analysis`. In version 3, they are as in the
 #: report: time(cell) / time(other).
@@ -213,7 +213,7 @@ def build(results: Results) -> Document:
 
 def _describe_answer(results: Results, answer: Answer) -> Description:
     return Description(
-        text=summary.describe_answer(results.run, answer),
+        text=main_results.describe_answer(results.run, answer),
         scenario=answer.table.scenario.name,
         comparison=answer.comparison.name,
         along=answer.comparison.along,

@@ -20,7 +20,7 @@ from harness.model.launch import Status
 from harness.model.run import Run
 from harness.model.scenario import GROWTH, STEP
 from harness.report import format
-from harness.report.comparisons import ComparisonLine, list_lines
+from harness.report.comparisons import ComparisonLine, list_all_lines
 from harness.report.escape import clean, escape_terminal
 from harness.report.formats import name_cells
 from harness.report.names import measure
@@ -76,7 +76,7 @@ class _Case:
 def render(results: Results) -> str:
     """Return the run as one document. Its suites are in the order of the run's scenarios."""
     run = results.run
-    lines = [line for table in results.all_tables for line in list_lines(table)]
+    lines = list_all_lines(results)
     root = Element("testsuites", name=escape_terminal(run.id))
     for scenario in run.scenarios:
         cell_cases = [

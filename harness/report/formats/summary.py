@@ -10,7 +10,7 @@ from harness.model.scenario import STEP
 from harness.model.texts import counted
 from harness.report import format, markdown
 from harness.report.blocks import Block, Bold, Code, Column, Entry, Items, Section, Text, Words, tabulate
-from harness.report.comparisons import ComparisonLine, has_too_few_rounds, list_lines
+from harness.report.comparisons import ComparisonLine, has_too_few_rounds, list_all_lines
 from harness.report.sections import expectations, no_results, summary
 from harness.report.sections.scenarios import describe_verdicts
 
@@ -42,7 +42,7 @@ def render(results: Results) -> str:
 
 
 def _list_comparisons(results: Results) -> Iterator[Block]:
-    lines = [line for table in results.all_tables for line in list_lines(table)]
+    lines = list_all_lines(results)
     if lines:
         yield Text(describe_verdicts(lines, has_too_few_rounds(line.compared for line in lines)))
     urgent_lines = sorted((line for line in lines if line.compared.verdict in _URGENT_VERDICTS), key=_rank_urgency)

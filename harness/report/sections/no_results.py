@@ -10,7 +10,7 @@ from harness.model.launch import Status
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted
 from harness.report.blocks import FILES, REPORT, REST, Block, Code, Column, Folded, Section, Text, Where, tabulate
-from harness.report.sections import scripts, summary
+from harness.report.sections import continuation, scripts
 
 #: The largest number of reasons in report.md, and of error outputs in details.md.
 REASONS, OUTPUTS = 10, 10
@@ -32,7 +32,7 @@ def title(results: Results) -> str:
 
 
 def _list_blocks(results: Results) -> Iterator[Block]:
-    reasons, command = results.missing, summary.command_to_continue(results)
+    reasons, command = results.missing, continuation.command_to_continue(results)
     columns: list[Column[Missing]] = [
         Column("status", lambda missing: missing.status.value, is_label=True),
         Column("cells", lambda missing: list_cells(results, missing), is_label=True),
@@ -105,7 +105,7 @@ def advise(results: Results, missing: Missing) -> str:
     """Return the advice for cells without a result; empty if there is no advice."""
     if missing.advice or not _is_interrupted(missing):
         return missing.advice
-    command = summary.command_to_continue(results) or shlex.join(
+    command = continuation.command_to_continue(results) or shlex.join(
         ["harness", "matrix", "--resume", results.run.shown_folder]
     )
     return f"To continue the run: {command}"

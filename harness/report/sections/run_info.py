@@ -1,130 +1,15 @@
-"""Run details: the configuration of the measurement, and the machine."""
+"""Facts about a run as text: its origin, its machine, and every recorded fact."""
 
-import hashlib
 import json
-import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from harness.analysis.results import Results
-from harness.analysis.rounds import budget_seconds, find_granted_share
 from harness.model.defaults import FEWEST_ROUNDS
-from harness.model.gpu import BASE_CLOCK, describe_gpu
-from harness.model.launch import Clock, Launch
-from harness.model.run import Run, StopReason
-from harness.model.scenario import Scenario
-from harness.model.texts import counted, format_plain, joined
-from harness.report.blocks import (
-    FILES,
-    REST,
-    Block,
-    Bold,
-    Code,
-    Entry,
-    Folded,
-    Head,
-    Items,
-    Line,
-    Link,
-    Section,
-    Table,
-    Words,
-)
-from harness.report.format import bytes_, duration, share
+from harness.model.gpu import BASE_CLOCK
+from harness.model.run import Run
+from harness.model.texts import counted, format_plain
+from harness.report.format import bytes_
 from harness.report.phrases import join_remarks
-from harness.report.sections import interleaving, timeline
-
-#: The largest number of characters of a scenario's text in report.md. Longer texts are only in the details.
-SCRIPT_CHARACTERS = 20_000
-
-#: The explanation of CPU time.
-CPU_TIME = "the CPU time of the process, in all its threads (--clock cpu), not wall-clock time"
-
-
-def make_sections(results: Results) -> Iterator[Section]:
-    """Yield the section with details of the run."""
-    yield Section("Run details", "measured", list(_list_blocks(results)))
-
-
-def _list_blocks(results: Results) -> Iterator[Block]:
-    run = results.run
-    scenario_items = [
-        describe_scenario(results, candidate) for candidate in run.scenarios if results.found.cells_of(candidate.name)
-    ]
-    placement = "" if run.machines else describe_placement(run)
-    by_label = {
-        "Rounds": timeline.describe_rounds(results),
-        "Sampling": join_remarks([timeline.describe_sampling(results), placement]),
-        "Clock": CPU_TIME if run.plan.clock is Clock.CPU else "",
-        "Interleaving checks": interleaving.describe_checks(results),
-        "Machine": "" if run.machines else describe_machine(run),
-        **{
-            f"Machine {name}": f"{describe_machine(part.run)}; launches {describe_placement(part.run)}"
-            for name, part in results.machines.items()
-        },
-        "Not controlled": "" if run.machines else joined(run.backend.uncontrolled),
-        "GPUs used": list_used_gpus(results),
-        "GPU code": run.plan.compiled_code,
-        "GPU clocks": describe_locked_clocks(results),
-        "Run": describe_origin(run),
-        "Baseline": run.reference,
-    }
-    labelled: list[Words] = [[Bold(f"{name}:"), f" {text}."] for name, text in by_label.items() if text]
-    yield Items([*scenario_items, *labelled], where=FILES)
-    for scenario in run.scenarios:
-        if scenario.name in run.scripts:
-            yield make_script_block(scenario, run.scripts[scenario.name])
-    lines = [Line([*map(Entry, row)]) for row in list_facts(run)]
-    if lines:
-        heads = [Head("of", is_label=True), Head("fact", is_label=True), Head("value")]
-        yield Folded(
-            "The machine and the backend, in full", [Table("The machine and the backend", heads, lines, "fact")]
-        )
-
-
-def describe_early_end(run: Run, launches: Sequence[Launch] = ()) -> str:
-    """Return sentences on why groups ended before all planned rounds: a budget, a precision or an interruption.
-
-    The text is empty if no group ended early. `command_to_continue` returns the command that continues the run.
-    """
-    plan, groups = run.plan, len(run.plan.groups)
-    budget = budget_seconds(plan, launches)
-    budget_note = " set by the suite" if plan.budget_is_wish and run.suite else ""
-    if plan.budget_seconds and budget != plan.budget_seconds:
-        quota = share(find_granted_share(launches))
-        budget_note = f" ({duration(plan.budget_seconds)}{budget_note}, at a CPU quota of {quota})"
-    causes = {
-        StopReason.BUDGET: f"The budget of {duration(budget)}{budget_note}" if budget else "",
-        StopReason.PRECISION: f"A clear verdict or ±{share(plan.precision)}" if plan.precision else "",
-        StopReason.INTERRUPTED: "An interruption",
-    }
-    sentences = []
-    for reason, cause in causes.items():
-        rounds = [stop.rounds for stop in run.stops.values() if stop.reason is reason]
-        if cause and rounds:
-            ended_groups = "the run" if len(rounds) == groups else f"{len(rounds)} of {counted(groups, 'group')}"
-            rounds_text = timeline.describe_after(sorted({*rounds}))
-            sentences.append(
-                f"{cause} ended {ended_groups} {rounds_text} (planned: {timeline.describe_planned(plan)})."
-            )
-    return " ".join(sentences)
-
-
-def command_to_continue(run: Run, rounds: int | None = None) -> str:
-    """Return the command that continues a run that was ended by a budget or an interruption.
-
-    If `rounds` is given, the continued run has this many rounds in total. The command is empty if there is nothing to
-    continue, or if the run was merged.
-    """
-    reasons = {stop.reason for stop in run.stops.values()}
-    command = ["harness", "matrix", "--resume", run.shown_folder]
-    if run.merged or not reasons & {StopReason.BUDGET, StopReason.INTERRUPTED}:
-        return ""
-    if StopReason.INTERRUPTED in reasons:
-        return shlex.join(command)
-    suggested_rounds = suggest_rounds([stop.rounds for stop in run.stops.values()])
-    unsettled = ["--unsettled"] if rounds else []
-    return shlex.join([*command, "--rounds", str(rounds or min(suggested_rounds, run.plan.rounds)), *unsettled])
 
 
 def suggest_rounds(rounds: Collection[int]) -> int:
@@ -137,51 +22,11 @@ def suggest_rounds(rounds: Collection[int]) -> int:
     return max(FEWEST_ROUNDS, largest_count if min(rounds, default=0) < FEWEST_ROUNDS else 2 * largest_count)
 
 
-def describe_placement(run: Run) -> str:
-    """Describe on which cores launches ran, and whether they had priority there."""
-    return f"{timeline.describe_pinning(run)}{', with priority over other work' if run.backend.priority else ''}"
-
-
-def describe_scenario(results: Results, scenario: Scenario) -> Words:
-    """Describe a scenario: its source, and the number and the devices of its cells."""
-    cells = results.found.cells_of(scenario.name)
-    measured_count = sum(cell in results.found.series for cell in cells)
-    observed_count = sum(cell in results.found.observed for cell in cells)
-    devices = " and ".join(dict.fromkeys(f"the {cell.device.value.upper()}" for cell in cells))
-    source: list[str | Link] = [", ", Link("source", scenario.source)] if scenario.source else []
-    if observed_count and not measured_count:
-        counts = f"{_count_cells(observed_count, len(cells), 'observations')} instead of times"
-    else:
-        observation_note = f", {observed_count} with observations only" if observed_count else ""
-        counts = f"{_count_cells(measured_count, len(cells), 'a result')}{observation_note}"
-    return [
-        Bold(scenario.title),
-        f" ({scenario.name}",
-        *source,
-        f"): {counted(len(cells), 'cell')} on {devices}, {counts}.",
-    ]
-
-
-def _count_cells(count: int, cells: int, noun: str) -> str:
-    """Return a phrase on the number of a scenario's cells that have `noun`: `3 of them with a result`."""
-    if cells == 1:
-        return f"with {noun}" if count else f"without {noun}"
-    share = "none" if not count else "all" if count == cells else f"{count} of them"
-    return f"{share} with {noun}"
-
-
 def describe_origin(run: Run) -> str:
     """Return the run's id, its start and its versions."""
     commit = f", commit {run.commit}" if run.commit else ""
     suite = f", suite {run.suite}" if run.suite else ""
     return f"{run.id}, started {run.started}, harness {run.harness}{commit}{suite}, seed {run.plan.seed}"
-
-
-def make_script_block(scenario: Scenario, text: str) -> Folded:
-    """Return a block with the full text of a user's scenario, so that a reader of the report can run it."""
-    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-    where = FILES if len(text) <= SCRIPT_CHARACTERS else REST
-    return Folded(f"The scenario {scenario.path.name}, SHA-256 {digest}", [Code(text, "python")], where=where)
 
 
 def describe_machine(run: Run) -> str:
@@ -199,26 +44,9 @@ def describe_machine(run: Run) -> str:
     return join_remarks([", ".join(filter(None, parts)), run.backend.engine or run.backend.name])
 
 
-def list_used_gpus(results: Results) -> str:
-    """Return the GPUs that launches reported for their work; empty if none did."""
-    used_gpus = dict.fromkeys(gpu for launch in results.launches for gpu in launch.gpus)
-    return ", ".join(map(describe_gpu, used_gpus))
-
-
 def clock(locked: str) -> str:
     """Describe the clock to which the GPUs are locked: `to 1410 MHz`."""
     return "to the base clock" if locked == BASE_CLOCK else f"to {locked} MHz"
-
-
-def describe_locked_clocks(results: Results) -> str:
-    """Describe the clock that the run locked, and the clocks that were read; empty if the run locked no clocks."""
-    locked = results.run.plan.lock_clocks
-    resources_list = [launch.resources for launch in results.launches if launch.resources.get("gpu_steady")]
-    names = ("gpu_sm_clock_least_mhz", "gpu_sm_clock_mhz")
-    clock_values = [resources[name] for resources in resources_list for name in names if name in resources]
-    ends = dict.fromkeys(f"{end:.0f}" for end in (min(clock_values, default=0.0), max(clock_values, default=0.0)))
-    clock_note = f"; the clocks were {' to '.join(ends)} MHz while steps were timed" if clock_values else ""
-    return f"locked for the run, {clock(locked)}{clock_note}" if locked else ""
 
 
 def _describe_gpu_facts(gpu: Mapping[str, Any]) -> str:

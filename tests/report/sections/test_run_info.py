@@ -7,19 +7,11 @@ from harness.analysis.results import Results
 from harness.model.backend import BackendFacts
 from harness.model.environment import Device
 from harness.model.gpu import UsedGpu
-from harness.model.launch import CPU_QUOTA, Limits
-from harness.model.run import Stop, StopReason
+from harness.model.launch import Limits
 from harness.report.blocks import Items, Where
-from harness.report.sections.run_info import (
-    SCRIPT_CHARACTERS,
-    command_to_continue,
-    describe_early_end,
-    describe_machine,
-    list_facts,
-    list_pairs,
-    make_sections,
-)
-from tests.factories import cell, cells, groups, launch, rounds, run, scenario
+from harness.report.sections.run_details import SCRIPT_CHARACTERS, make_sections
+from harness.report.sections.run_info import describe_machine, list_facts, list_pairs
+from tests.factories import cell, cells, launch, rounds, run, scenario
 from tests.report.sections.reading import everything, strong, summaries, text
 
 TIMES = dict.fromkeys(cells(), 0.01)
@@ -117,35 +109,3 @@ def test_a_long_scenario_is_in_the_details():
         (folded,) = [block for block in make_section(planned).blocks if "step.py" in str(block)]
         assert where | Where.PAGE in folded.where, length
         assert other not in folded.where, length
-
-
-def run_ended(*stops, suite="", **plan):
-    members = cells(calls=["fit", "train_on_batch"][: len(stops)])
-    named = {group.name: stop for group, stop in zip(groups(members), stops, strict=True)}
-    return run(members, stops=named, folder="results/a run", asked=plan, suite=suite)
-
-
-def test_what_ended_a_run_before_its_rounds_and_the_command_that_continues_it(snapshot):
-    budget = {"budget_seconds": 90.0, "rounds": 100}
-    wish = {"budget_seconds": 230.0, "budget_is_wish": True}
-    by_budget, by_rounds, by_precision, interrupted = (
-        lambda count, reason=reason: Stop(reason, count)
-        for reason in (StopReason.BUDGET, StopReason.ROUNDS, StopReason.PRECISION, StopReason.INTERRUPTED)
-    )
-    runs = {
-        "as planned": run_ended(by_rounds(5), by_rounds(5)),
-        "a budget": run_ended(by_budget(2), by_budget(2), **budget),
-        "a group left out": run_ended(by_budget(4), by_budget(0), **budget),
-        "enough for verdicts": run_ended(by_budget(4), by_budget(4), **budget),
-        "a suite's budget": run_ended(by_budget(3), by_rounds(5), suite="quick", **wish),
-        "the default budget": run_ended(by_budget(4), by_budget(4), **wish),
-        "a precision": run_ended(by_precision(3), by_precision(8), precision=0.02, rounds=100),
-        "an interruption": run_ended(interrupted(1), interrupted(1)),
-    }
-    texts = {name: [describe_early_end(planned), command_to_continue(planned)] for name, planned in runs.items()}
-    # under a CPU quota, the budget is longer
-    paused = [launch(cell(), resources={CPU_QUOTA: 0.5, "steady_own_cpus": 1.0})]
-    for name in ("a suite's budget", "the default budget"):
-        texts[f"{name}, under a quota"] = [describe_early_end(runs[name], paused)]
-    assert texts == snapshot
-    assert {command_to_continue(replace(planned, merged=["one", "other"])) for planned in runs.values()} == {""}

@@ -5,18 +5,14 @@ import re
 from dataclasses import replace
 
 from harness.analysis.answers import Finding
-from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Interval
 from harness.analysis.verdicts import Deciding
 from harness.model.launch import Sample
-from harness.model.run import Stop, StopReason
 from harness.model.scenario import Comparison
-from harness.model.texts import format_duration
-from harness.report.blocks import REPORT, Table, Text, walk_blocks
+from harness.report.blocks import REPORT, Table, Text
 from harness.report.formats import render
-from harness.report.sections import summary
-from tests.claims import BETTER, WORSE, claimed_scenario
+from harness.report.sections import main_results, summary
 from tests.factories import COMPARE, ENVIRONMENTS, cell, cells, rounds, run, scenario
 from tests.quantified import NEW, VALUES, quantified, quantified_run
 
@@ -33,7 +29,7 @@ def results(times=BOTH, launches=None, *, compare=PICK, **changes):
 
 
 def describe(*arguments, **changes):
-    (sentence,) = summary.describe_answers(results(*arguments, **changes))
+    (sentence,) = main_results.describe_answers(results(*arguments, **changes))
     return sentence
 
 
@@ -59,7 +55,7 @@ def describe_environments(changes, pins):
     old = {"tensorflow": "1.14.0", "numpy": "1.17.4"}
     times = {cell: seconds for cell, seconds in TIMES.items() if cell.axes["mode"] == "graph"}
     measured = results(times, environments=environments, pins={"tf1.14": old, "tf2.0": {**old, **pins}})
-    return summary.describe_answers(measured)[0]
+    return main_results.describe_answers(measured)[0]
 
 
 def test_sentences_about_rows(snapshot):
@@ -97,60 +93,6 @@ def test_sentences_about_rows(snapshot):
     } == snapshot
 
 
-def make_unsettled(seconds, spread):
-    times = {**BOTH, cell("tf2.0", mode="eager"): seconds}
-    launches = [replace(launch, seconds=30.0) for launch in rounds(times, spread=spread)]
-    return Results(run(times, scenarios=[scenario(compare=PICK)]), launches)
-
-
-FIT, OTHER = "step cpu call=fit dtype=float32", "step cpu call=train_on_batch dtype=float32"
-
-
-def end(measured, stops, **plan):
-    return Results(replace(measured.run, stops=stops, plan=replace(measured.run.plan, **plan)), measured.launches)
-
-
-def test_sentences_about_what_would_settle_unclear_comparisons(snapshot):
-    narrow = {name: Stop(StopReason.PRECISION, FIRST_LOOK) for name in (FIT, OTHER)}
-    unclear, of_claim = make_unsettled(0.0112, 0.025), {WORSE: 0.0115, BETTER: 0.01}
-    by_precision = end(unclear, narrow, precision=0.2, rounds=100)
-    by_claims = end(unclear, narrow, precision=None, claims=["tensorflow/tensorflow#1"])
-    one_ended = {FIT: Stop(StopReason.ROUNDS, 5), OTHER: Stop(StopReason.PRECISION, 5)}
-    runs = {
-        "one": unclear,
-        "several": make_unsettled(0.0103, 0.02),
-        "one that is too close": make_unsettled(0.0112, 0.05),
-        "several that are too close": make_unsettled(0.0101, 0.08),
-        "ended by a precision": by_precision,
-        "ended by claims": by_claims,
-        "one group ended by a precision": end(make_unsettled(0.0103, 0.02), one_ended, precision=0.2, rounds=5),
-        "a claim": Results(run([WORSE, BETTER], scenarios=[claimed_scenario()]), rounds(of_claim, spread=0.2)),
-        "nothing is unclear": results(),
-    }
-    assert {
-        name: [block.words if isinstance(block, Text) else block.text for block in summary.suggest_rounds(measured)]
-        for name, measured in runs.items()
-    } == snapshot
-    assert summary.find_rounds_to_settle(by_precision) is None
-    assert summary.command_to_continue(by_precision) == ""
-
-
-def test_the_suggestion_continues_the_groups_of_unclear_comparisons_alone():
-    times = {member: seconds for member, seconds in BOTH.items() if member.axes["call"] != "fit"}
-    unclear = {member: 0.0108 if member == cell("tf2.0", mode="eager") else 0.01 for member in TIMES}
-    launches = [*rounds(times, count=50, spread=0.002), *rounds(unclear, count=5, spread=0.03)]
-    measured = Results(run(BOTH, scenarios=[scenario(compare=PICK)]), [replace(x, seconds=30.0) for x in launches])
-    text, command = summary.suggest_rounds(measured)
-    assert measured.unsettled_groups == [FIT]
-    total = summary.find_rounds_to_settle(measured)
-    assert total < 50
-    assert f"({total - 5} more, about {format_duration(4 * 30.0 * (total - 5))})" in text.words
-    assert command.text.endswith(f" --rounds {total} --unsettled")
-    # too few rounds are unsettled too, but not what is too close to the margin
-    assert Results(measured.run, [x for x in measured.launches if x.round < 3]).unsettled_groups == [FIT, OTHER]
-    assert make_unsettled(0.0112, 0.05).unsettled_groups == []
-
-
 def test_a_verdict_that_another_interval_decides_has_both_intervals(snapshot):
     measured = results(
         {member: seconds for member, seconds in TIMES.items() if member.environment == "tf1.14"}, compare=COMPARE
@@ -162,7 +104,7 @@ def test_a_verdict_that_another_interval_decides_has_both_intervals(snapshot):
     measured.answers = [replace(answer, findings=[replace(finding, compared=compared)])]
     table, note = find_blocks(measured, Table, Text)[1:3]
     assert table.lines[0].entries[0].text == "eager"
-    assert [summary.describe_answer(measured.run, measured.answers[0]), note.words] == snapshot
+    assert [main_results.describe_answer(measured.run, measured.answers[0]), note.words] == snapshot
 
 
 def make_variants(names, seconds):
@@ -199,7 +141,7 @@ def test_of_more_than_ten_comparisons_the_first_table_has_those_that_differ_and_
 def test_a_number_of_different_work_does_not_bring_an_answer_to_the_top():
     variants, times = make_variants([f"v{at}" for at in range(5)], [0.05, 0.04, 0.03, 0.02, 0.001])
     launches = add_fingerprints(rounds(times, spread=0.0), lambda member: member.axes["mode"] == "v4")
-    answers = summary.describe_answers(results(times, launches, scenarios=[variants]))
+    answers = main_results.describe_answers(results(times, launches, scenarios=[variants]))
     assert [answer.split()[0] for answer in answers] == ["v3", "v2", "v1"]
 
 
@@ -208,7 +150,7 @@ def test_each_scenario_is_answered_before_one_is_answered_twice():
     variants, far = make_variants(names, [0.01 * 10**at for at in range(4)])
     near = {cell(of="other", mode=name): 0.01 * (1 + at / 10) for at, name in enumerate(names)}
     both = [variants, scenario("other", axes=variants.axes, compare=variants.compare)]
-    answers = summary.describe_answers(results({**far, **near}, rounds({**far, **near}), scenarios=both))
+    answers = main_results.describe_answers(results({**far, **near}, rounds({**far, **near}), scenarios=both))
     assert [answer.split()[0] for answer in answers] == ["v3", "v3", "v2"]
     assert ["(step," in answer for answer in answers] == [True, False, True]
 
@@ -282,10 +224,12 @@ def test_sentences_about_other_quantities(snapshot):
             "less": quantified(values=turned),
         }
         for name, launches in runs.items():
-            (sentences[f"{quantity}: {name}"],) = summary.describe_answers(Results(quantified_run(quantity), launches))
-    (sentences["printed"],) = summary.describe_answers(Results(quantified_run("printed: loss"), printed))
+            (sentences[f"{quantity}: {name}"],) = main_results.describe_answers(
+                Results(quantified_run(quantity), launches)
+            )
+    (sentences["printed"],) = main_results.describe_answers(Results(quantified_run("printed: loss"), printed))
     percentiles = Results(quantified_run("p50", "p99"), make_single_steps(4.0))
-    sentences["p50"], sentences["p99"] = summary.describe_answers(percentiles)
+    sentences["p50"], sentences["p99"] = main_results.describe_answers(percentiles)
     assert sentences == snapshot
     markdown = render("md", percentiles)
     assert "p99 time ratio" in markdown
@@ -301,27 +245,7 @@ def test_the_report_says_why_a_cell_has_no_percentile(snapshot):
 
 def test_growth_of_which_rows_differ_in_sign_reads_from_less_to_more():
     findings = [Finding(None, Difference(value, 5), None, None) for value in (-5.0, 120.0)]
-    assert summary._format_byte_range(findings) == "5.00 B less to 120 B more"
-    assert summary._format_byte_range([replace(findings[0], ratio=Difference(0.0, 5)), findings[1]]).startswith(
+    assert main_results._format_byte_range(findings) == "5.00 B less to 120 B more"
+    assert main_results._format_byte_range([replace(findings[0], ratio=Difference(0.0, 5)), findings[1]]).startswith(
         "0.00 B to"
     )
-
-
-def test_the_command_after_an_early_end_depends_on_what_is_unclear():
-    def end_by_budget(measured):
-        stops = {group.name: Stop(StopReason.BUDGET, 5) for group in measured.run.plan.groups}
-        return end(measured, stops, budget_seconds=60.0, rounds=100)
-
-    # more rounds are of no use to a run that is settled
-    settled = end_by_budget(results())
-    (text,) = summary.describe_early_end(settled)
-    assert text in list(walk_blocks(next(summary.make_sections(settled)).blocks))
-    # one that somebody interrupted is continued whatever it found
-    interrupted = end(settled, {name: Stop(StopReason.INTERRUPTED, 5) for name in settled.run.stops})
-    _, command = summary.describe_early_end(interrupted)
-    assert command.text == f"harness matrix --resume results/{settled.run.id}"
-    # what settles the unclear comparisons has a command of its own
-    unclear = end_by_budget(make_unsettled(0.0112, 0.025))
-    assert list(summary.describe_early_end(unclear)) == [text]
-    _, command = summary.suggest_rounds(unclear)
-    assert command.text.endswith(f"--rounds {summary.find_rounds_to_settle(unclear)} --unsettled")
