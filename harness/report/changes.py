@@ -18,7 +18,8 @@ from harness.report.comparisons import HOLM, count_verdicts, describe_deciding
 from harness.report.format import Unit
 from harness.report.phrases import capitalize, join_remarks, list_names
 from harness.report.sections import run_info
-from harness.report.sections.scenarios import describe_equal_steps, describe_levels
+from harness.report.sections.remarks import describe_equal_steps
+from harness.report.sections.scenarios import describe_levels
 from harness.report.sections.summary import describe_control
 
 #: The version of the JSON format of `--json`.

@@ -24,7 +24,8 @@ from harness.model.run import Run
 from harness.model.scenario import STEP
 from harness.report.comparisons import list_lines
 from harness.report.escape import dump_json
-from harness.report.sections import attribution, claims, machines, main_results, scenarios, settings
+from harness.report.sections import attribution, claims, machines, main_results, settings
+from harness.report.sections.remarks import make_remark
 
 #: The version of the schema. In version 2, ratios were as in `harness.analysis`. In version 3, they are as in the
 #: report: time(cell) / time(other).
@@ -168,7 +169,7 @@ def build(results: Results) -> Document:
                 along=line.entry.along,
                 what=line.what,
                 compared=line.compared,
-                remarks=scenarios.make_remark(results, line.compared, of=table.quantity),
+                remarks=make_remark(results, line.compared, of=table.quantity),
                 of=table.quantity,
             )
             for table in results.all_tables

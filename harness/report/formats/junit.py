@@ -25,7 +25,7 @@ from harness.report.escape import clean, escape_terminal
 from harness.report.formats import name_cells
 from harness.report.names import measure
 from harness.report.sections import claims, no_results
-from harness.report.sections.scenarios import make_remark
+from harness.report.sections.remarks import make_remark
 
 _STATUS_OUTCOMES = {
     Status.FAILED: "error",

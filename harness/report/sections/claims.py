@@ -33,7 +33,7 @@ from harness.report.blocks import (
 )
 from harness.report.comparisons import describe_deciding, describe_rounds_needed
 from harness.report.phrases import capitalize, describe_longer, describe_pythons
-from harness.report.sections import scenarios
+from harness.report.sections.remarks import make_remark
 
 #: The largest number of claims on the first screen, and of other environments per claim there. The table contains all.
 SENTENCES, OTHERS = 5, 3
@@ -268,7 +268,7 @@ def _make_remarks(results: Results, line: _ClaimLine) -> str:
     parts = [place.why if place.outcome is not ClaimOutcome.UNCLEAR else _explain_unclear(results, place, claim)]
     compared = place.compared
     if compared and compared.verdict not in (Verdict.UNCLEAR, Verdict.DIFFERENT_WORK) and not place.why:
-        parts.append(scenarios.make_remark(results, compared, of=claim.of))
+        parts.append(make_remark(results, compared, of=claim.of))
     elif compared:
         parts.append(describe_pythons(compared.pythons))
     parts.append(line.result.fixed_between if place is line.result.fixed else "")

@@ -12,7 +12,7 @@ from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, Block, Column, Entry, Section, Text, tabulate
 from harness.report.format import unit_of
 from harness.report.phrases import format_heading
-from harness.report.sections.scenarios import make_label_columns
+from harness.report.sections.times import make_label_columns
 
 
 def make_sections(results: Results) -> Iterator[Section]:

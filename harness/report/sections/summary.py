@@ -26,11 +26,11 @@ from harness.report.sections import (
     machines,
     main_results,
     on_device,
-    scenarios,
     scripts,
     settings,
     sweeps,
     timeline,
+    times,
 )
 
 
@@ -100,7 +100,7 @@ def _make_table(results: Results) -> Iterator[Block]:
     if results.answers:
         yield from headline.make_blocks(results)
     elif not results.claims:
-        yield from (replace(scenarios.make_times_table(table), where=REPORT) for table in results.tables[:1])
+        yield from (replace(times.make_times_table(table), where=REPORT) for table in results.tables[:1])
 
 
 def _list_alerts(results: Results) -> Iterator[Block]:

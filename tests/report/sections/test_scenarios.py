@@ -15,6 +15,7 @@ from harness.model.launch import Status
 from harness.report.blocks import Table, Where
 from harness.report.phrases import capitalize
 from harness.report.sections import scenarios
+from harness.report.sections.remarks import make_remark
 from harness.report.sections.scenarios import AS_THE_SOURCE
 from tests.factories import COMPARE, ENVIRONMENTS, broken, cell, cells, growing, launch, rounds, run, scenario
 from tests.quantified import quantified, quantified_run
@@ -166,9 +167,7 @@ def test_a_comparison_has_its_remarks(snapshot):
         "contention below the margin": replace(compared(), contention=0.029),
         "several": compared(None, Withheld.FEW_ROUNDS, work=Work.NOT_CHECKED, pythons=("3.11", "3.7")),
     }
-    assert {
-        name: scenarios.make_remark(Results(run(), []), comparison) for name, comparison in comparisons.items()
-    } == snapshot
+    assert {name: make_remark(Results(run(), []), comparison) for name, comparison in comparisons.items()} == snapshot
 
 
 def test_steps_of_a_curve_have_no_numbers_where_warm_ups_are_not_counted():
