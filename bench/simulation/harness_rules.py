@@ -326,7 +326,7 @@ class Groups:
         self.effect = np.broadcast_to(effect, (table.groups, table.per_group))
         shape = (table.groups, table.per_group)
         self.means, self.variances, self.rounds, self.weights = (np.empty(shape) for _ in range(4))
-        self.variances: list[LaunchVariances] = [LaunchVariances([], [], [], {})] * table.groups
+        self.launch_variances: list[LaunchVariances] = [LaunchVariances([], [], [], {})] * table.groups
         self.counts = np.zeros(table.groups, int)
 
     def measure(self, groups: npt.NDArray[np.int64], rounds: int) -> None:
@@ -352,7 +352,7 @@ class Groups:
         # the last two launches of a round are of the reference
         labels = np.minimum(np.arange(centres.shape[1]), self.table.others)
         for group in groups.tolist():
-            self.variances[group] = _make_variances(labels, self.centres[group, :, :rounds], self.within[group])
+            self.launch_variances[group] = _make_variances(labels, self.centres[group, :, :rounds], self.within[group])
 
     @property
     def truth(self) -> Floats:
@@ -364,7 +364,7 @@ class Groups:
         """Return the log ratios of all comparisons, with their moderated variances."""
         count, is_reference = self.table.per_group, self.table.against is Against.REFERENCE
         pairs = [(at, self.table.others) if is_reference else (2 * at, 2 * at + 1) for at in range(count)]
-        residuals = [group_variances.between(*pair) for group_variances in self.variances for pair in pairs]
+        residuals = [group_variances.between(*pair) for group_variances in self.launch_variances for pair in pairs]
         logs = Logs.measured(self.means.ravel(), self.variances.ravel(), self.rounds.ravel())
         is_judged = logs.rounds > 1
         chosen = moderate(

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from harness.analysis.cell_index import Lookup, lookup
 from harness.analysis.claim_rules import ABSENT, ClaimOutcome, judge_claim
 from harness.analysis.claims import compute_growth_bias
-from harness.analysis.comparisons import log_intervals, open_widths
+from harness.analysis.interval_widths import log_intervals, open_widths
 from harness.analysis.looks import (
     FIRST_LOOK,
     FIRST_LOOK_AT_LARGE,

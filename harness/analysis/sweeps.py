@@ -8,9 +8,10 @@ import numpy as np
 
 from harness.analysis.cell_index import Lookup
 from harness.analysis.columns import ScenarioColumn, Side
-from harness.analysis.comparisons import Compared, select_pair
+from harness.analysis.comparisons import Compared
 from harness.analysis.crossings import Crossing, SweepOrdering, find_order, interpolate_times, refine_sizes
 from harness.analysis.distributions import Floats
+from harness.analysis.pairs import select_pair
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.tables import Row, ScenarioTable, Value
 from harness.analysis.verdicts import Verdict, Withheld

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from harness.analysis.cell_index import Lookup
 from harness.analysis.columns import ScenarioColumn, Side, columns
-from harness.analysis.comparisons import Compared, compare, compare_growth
+from harness.analysis.comparisons import Compared, compare
 from harness.analysis.distribution import (
     Shape,
     Spread,
@@ -18,6 +18,7 @@ from harness.analysis.distribution import (
     summarize_resources,
     summarize_spread,
 )
+from harness.analysis.growth_comparisons import compare_growth
 from harness.analysis.quantities import growth_estimate, is_time
 from harness.analysis.rounds import compute_mean
 from harness.analysis.statistics import Estimate, combine

@@ -4,11 +4,11 @@ import math
 import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from harness.analysis import claims, comparisons
-from harness.analysis.comparisons import half_widths_of
+from harness.analysis import claims
+from harness.analysis.cell_index import Lookup
+from harness.analysis.interval_widths import half_widths_of
 from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.sizing import (
     ASSUMED_DEVIATION,
@@ -364,7 +364,7 @@ def test_an_outcome_that_the_control_or_the_correction_for_contention_may_change
     lost = claiming(family(logs, control=around(0.1, 0.001, 4)), claim(1.1))
     (width,) = (width for name, width in width_by_group(lost).items() if "control" not in name)
     assert width > 0.0
-    monkeypatch.setattr(comparisons, "_find_contention_errors", lambda pairs, _: np.full(len(pairs), 0.5))
+    monkeypatch.setattr(Lookup, "contention", lambda *_: 0.5)
     assert 0.0 < only(claiming_) < math.inf
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from harness.analysis import runs, trends
 from harness.analysis.cell_index import lookup
-from harness.analysis.comparisons import compare, half_widths_of
+from harness.analysis.comparisons import compare
+from harness.analysis.interval_widths import half_widths_of
 from harness.analysis.results import Results
 from harness.analysis.rounds import compute_mean
 from harness.analysis.sample_logs import divide
