@@ -12,7 +12,7 @@ import pytest
 
 from bench.examples import EXAMPLES, LAUNCHES
 from harness import session
-from harness.cli import display
+from harness.cli import launch_counter
 from tests.commands import run_harness
 from tests.documents import check_accepted, find_blocks, split_command
 
@@ -109,7 +109,7 @@ def test_the_launches_of_the_tutorial_are_those_of_the_stored_run(stored):
     results = session.read(stored)
     stored_lines = {
         f"{f'round {launch.round}' if launch.round else launch.role.value}: {launch.cell.environment} "
-        f"{launch.cell.axes['mode']}: {display.describe(launch)}"
+        f"{launch.cell.axes['mode']}: {launch_counter.describe(launch)}"
         for launch in results.launches
     }
     page_lines = re.findall(

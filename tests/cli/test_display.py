@@ -6,16 +6,8 @@ from dataclasses import replace
 import pyte
 from rich.console import Console
 
-from harness.cli.display import (
-    LaunchCounter,
-    LiveLaunches,
-    LivePreparation,
-    PlainLaunches,
-    describe,
-    describe_estimate,
-    show_launches,
-    show_preparation,
-)
+from harness.cli.display import LiveLaunches, LivePreparation, show_launches, show_preparation
+from harness.cli.launch_counter import LaunchCounter, PlainLaunches, describe, describe_estimate
 from harness.model.backend import PreparationStep, Stage
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Clock, Role, Sample, Status
 from harness.runner.schedule import RunEstimate
