@@ -55,7 +55,7 @@ def _render_pages(results: Results, sections: Sequence[Section], full: bool, cac
 
 def list_profile_files(report: "ProfileReport") -> dict[str, str]:
     """Return the files of a profile report by name. One file contains the sampled stacks in speedscope's format."""
-    from harness.report.profiles import make_speedscope  # noqa: PLC0415 - only reports of profiles need it
+    from harness.report.speedscope import make_speedscope  # noqa: PLC0415 - only reports of profiles need it
 
     sections = report.sections()
     return {

@@ -17,7 +17,6 @@ from harness.analysis.profiles import (
     find_moves,
     find_top,
     list_frames,
-    name,
     sum_matching,
     tree,
 )
@@ -26,7 +25,7 @@ from harness.model.profile import Part, Profile
 from harness.model.run import Run, describe_fallbacks
 from harness.model.scenario import STEP, Cell
 from harness.model.texts import counted, format_plain
-from harness.report import escape, flamegraphs, format, names
+from harness.report import flamegraphs, format, names
 from harness.report.blocks import (
     FILES,
     Block,
@@ -385,39 +384,3 @@ def _describe_overhead(profile: Profile | None) -> str:
 
 def _format_count(calls: float) -> str:
     return f"{calls:,.0f}" if calls >= 9.95 or calls == round(calls) else f"{calls:.1f}"
-
-
-def make_speedscope(report: ProfileReport) -> str:
-    """Return the sampled stacks of all cells in speedscope's format. Weights are in seconds.
-
-    Source: https://github.com/jlfwong/speedscope/wiki/Importing-from-custom-sources
-    """
-    frames: dict[tuple[str, str, int], int] = {}
-    profiles = []
-    for cell in report.cells:
-        for profile in report.found[cell].values():
-            frame_numbers = [
-                frames.setdefault((name(function), function.file, function.line), len(frames))
-                for function in profile.functions
-            ]
-            weights = [seconds for seconds, _ in profile.stacks]
-            if weights:
-                profiles.append(
-                    {
-                        "type": "sampled",
-                        "name": f"{report.name(cell)}, {profile.part.value}",
-                        "unit": "seconds",
-                        "startValue": 0,
-                        "endValue": sum(weights),
-                        "samples": [[frame_numbers[place] for place in stack] for _, stack in profile.stacks],
-                        "weights": weights,
-                    }
-                )
-    document = {
-        "$schema": "https://www.speedscope.app/file-format-schema.json",
-        "exporter": f"harness {report.run.harness}",
-        "name": report.title,
-        "shared": {"frames": [{"name": label, "file": file, "line": line} for label, file, line in frames]},
-        "profiles": profiles,
-    }
-    return escape.dump_json(document)

@@ -14,7 +14,8 @@ from harness.model.errors import CannotRunHereError
 from harness.model.launch import FEWEST_TURNS, SHORT, Job, Launch, Role, Sampling
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
-from harness.plan.groups import order, order_turn, split
+from harness.plan.groups import order, order_turn
+from harness.runner.blocks import choose_starts, plan_blocks
 from harness.runner.budget import GroupBudget, RoundRequest
 from harness.runner.launching import Launching, LaunchSlot, LaunchStore, Watch, share_seconds
 from harness.runner.rounds import RoundLog
@@ -29,9 +30,6 @@ TURNS_PATIENCE = 2.0
 #: them is interleaved. The other has the caches for itself, and checks the interleaving. A machine's noise lasts about
 #: 0.2 s, so a third sample would add little: three samples in every fourth turn have 1.5 times the error.
 LONG_ONE_IN, LONG_TURN = 2, 2
-
-#: The assumed memory use of a launch, in bytes, if no pilot has measured it.
-USUAL_MEMORY = 2.0**30
 
 
 class WalkListener:
@@ -205,16 +203,15 @@ class RunExecutor:
         ]
 
     def _run_round(self, group: Group, number: int, ledger: RoundLog, sampling: Sampling) -> None:
-        slots = ledger.slots(group, number)
-        self.listener.skip(len(self.plan.slots(group, number)) - len(slots))
+        self.listener.skip(len(self.plan.slots(group, number)) - len(ledger.slots(group, number)))
         attempt = ledger.attempts(group, number)
         position = 0
-        for index, block in enumerate(self._plan_blocks(group, number, ledger, slots)):
+        for index, block in enumerate(plan_blocks(ledger, group, number, self.memory, self.starts)):
             # earlier pilots can make a pilot unnecessary
             needed_slots = [(cell, role) for cell, role in block if number or ledger.is_to_pilot(group, cell)]
             self.listener.skip(len(block) - len(needed_slots))
             launchings: list[Launching] = []
-            starts = self._choose_starts(group, len(needed_slots))
+            starts = choose_starts(group, self.starts, len(needed_slots))
             # pilots, and launches that aren't interleaved, have block 0
             block_number = index if number and len(block) > 1 else 0
             for cell, role in needed_slots:
@@ -237,57 +234,6 @@ class RunExecutor:
                 sized = _choose_sampling(sampling, number, ledger, launch.cell, alone=True)
                 ledger.add(*self._run_together([self._make_launching(slot, launch.cell, sized)]))
                 position += 1
-
-    def _plan_blocks(
-        self, group: Group, number: int, ledger: RoundLog, slots: Sequence[tuple[Cell, Role]]
-    ) -> list[list[tuple[Cell, Role]]]:
-        """Return the launches of a round in the order in which they start. Each list is a block, measured together.
-
-        If the launches of a group need more memory than is available, there are several blocks. Each block then has the
-        group's control cell, so that cells of different blocks can be compared.
-        """
-        ordered = order(self.plan.seed, group.name, number, slots)
-        if not number:
-            return self._plan_pilots(group, ordered, ledger)
-        if not ledger.in_turns(group):
-            return [[slot] for slot in ordered]
-        peaks = [launch.resources.get("max_rss_bytes", 0.0) for launch in ledger.launches]
-        usual_bytes = max(peaks, default=0.0) or USUAL_MEMORY
-        bytes_by_cell = {cell: ledger.peak(cell) or usual_bytes for cell, _ in slots}
-        control_launches = [slot for slot in ordered if slot[0] == group.control]
-        other_launches = [slot for slot in ordered if slot[0] != group.control]
-        available = self.memory - sum(bytes_by_cell[cell] for cell, _ in control_launches)
-        parts = split(other_launches, [bytes_by_cell[cell] for cell, _ in other_launches], available)
-        control_slots = [(cell, Role.CONTROL) for cell, _ in control_launches[:1]]
-        blocks = [[*(control_slots if index else control_launches), *part] for index, part in enumerate(parts)]
-        return [order(self.plan.seed, f"{group.name}/{index}", number, block) for index, block in enumerate(blocks)]
-
-    def _plan_pilots(
-        self, group: Group, ordered: Sequence[tuple[Cell, Role]], ledger: RoundLog
-    ) -> list[list[tuple[Cell, Role]]]:
-        """Return the pilots in the given order, as lists of pilots that start at the same time, one per environment.
-
-        Only pilots that are certainly needed start together. Their memory use isn't known yet, so USUAL_MEMORY and the
-        number of CPUs limit how many start together.
-        """
-        first_pilots: dict[str, tuple[Cell, Role]] = {}
-        separate: list[list[tuple[Cell, Role]]] = []
-        for cell, role in ordered:
-            if cell.environment not in first_pilots and ledger.is_to_pilot(group, cell):
-                first_pilots[cell.environment] = cell, role
-            else:
-                separate.append([(cell, role)])
-        together = list(first_pilots.values())
-        max_together = max(1, int(min(len(self._choose_starts(group, len(together))), self.memory / USUAL_MEMORY)))
-        return [*(together[start : start + max_together] for start in range(0, len(together), max_together)), *separate]
-
-    def _choose_starts(self, group: Group, launches: int) -> Sequence[int]:
-        """Return the CPUs on which launches of the group start at the same time; empty if they start one by one.
-
-        Launches start one by one if their phases or their peak memory are compared.
-        """
-        starts = () if group.of else self.starts[:launches]
-        return starts if len(starts) > 1 else ()
 
     def _make_launching(
         self,

@@ -20,7 +20,7 @@ class RoundLog:
     """The launches of a run, by group and round."""
 
     def __init__(self, plan: Plan, launches: Iterable[Launch] = ()) -> None:
-        self._plan = plan
+        self.plan = plan
         self.launches: list[Launch] = []
         #: The width of the widest interval, by group and number of rounds (runner/stop_rules.py).
         self.widths: dict[tuple[str, int], float] = {}
@@ -49,7 +49,7 @@ class RoundLog:
             for cell in group.cells
             if (not self._is_given_up(group, cell, number) if number else self.is_to_pilot(group, cell))
         }
-        return [(cell, role) for cell, role in self._plan.slots(group, number) if cell in active_cells]
+        return [(cell, role) for cell, role in self.plan.slots(group, number) if cell in active_cells]
 
     def is_complete(self, group: Group, number: int) -> bool:
         """Return whether the newest attempt at this round has all its launches."""
@@ -84,7 +84,7 @@ class RoundLog:
     def in_turns(self, group: Group) -> bool:
         """Return whether launches of the group are interleaved: as planned, unless the scenario fixes the calls."""
         pilots = [pilot for cell in group.cells if (pilot := self.pilot(cell))]
-        return self._plan.in_turns(group) and not (pilots and all(pilot.fixes_calls for pilot in pilots))
+        return self.plan.in_turns(group) and not (pilots and all(pilot.fixes_calls for pilot in pilots))
 
     def is_to_pilot(self, group: Group, cell: Cell) -> bool:
         """Return whether a pilot of the cell is useful.
@@ -95,11 +95,11 @@ class RoundLog:
         if pilot and pilot.only_observed:
             return False
         timed_scopes = {
-            self._plan.get_pilot_scope(launch.cell, launch.group)
+            self.plan.get_pilot_scope(launch.cell, launch.group)
             for launch in self.launches
             if launch.round == 0 and launch.status is not Status.INTERRUPTED and not launch.only_observed
         }
-        return self._plan.needs_pilot(cell, group.name, self._started_environments, timed_scopes)
+        return self.plan.needs_pilot(cell, group.name, self._started_environments, timed_scopes)
 
     def is_first(self, cell: Cell) -> bool:
         """Return whether the cell has no earlier launch, except interrupted ones."""
