@@ -22,7 +22,7 @@ from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.run import StandIn
 from harness.model.scenario import ENVIRONMENT, Axes, Cell, Scenario
 from harness.plan.availability import split
-from harness.plan.gpus import Support, fit
+from harness.plan.gpus import Fit, Support, fit
 from harness.plan.selection import resolve
 
 #: The first release with Keras's present training loop (`Model.train_step`), according to TensorFlow's release notes.
@@ -48,64 +48,23 @@ def find_fallbacks(
     environments that this machine can't get to the reason; they are skipped. If the run is on GPUs, and nothing is
     known about them, there are no fallbacks.
     """
-    cell_environments = {cell.environment for cell in cells}
     device = cells[0].device if cells else Device.CPU
     if device is Device.GPU and not cards:
         return []
-
-    def fits_gpus(name: str) -> bool:
-        return device is Device.CPU or not fit(catalog[name], cards, host).is_impossible
-
-    def can_run(name: str) -> bool:
-        return device in catalog[name].devices and fits_gpus(name) and supply(locked(name)) is not Supply.NONE
-
-    def list_runnable(name: str, own_cells: Sequence[Cell]) -> list[tuple[str, Axes]]:
-        """Return the cells that can run in the environment `name`, by scenario and axis values."""
-        moved_cells = [replace(cell, environment=name) for cell in own_cells]
-        runnable_there, _ = split(moved_cells, scenarios, {name: locked(name)}, catalog)
-        return [(cell.scenario, cell.axes) for cell in runnable_there]
-
-    def find_candidates(role: str) -> _Candidates:
-        own_cells = [cell for cell in cells if cell.environment == role]
-        runnable = list_runnable(role, own_cells) if device in catalog[role].devices else []
-        ranks: dict[str, _Rank] = {}
-        unavailable: dict[str, tuple[int, str]] = {}
-        for position, pattern in enumerate(instead[role]):
-            for name in filter(can_run, resolve([pattern], list(catalog), ENVIRONMENT)):
-                if absent and name in absent:
-                    unavailable.setdefault(name, (position, absent[name]))
-                elif runnable_there := list_runnable(name, own_cells):
-                    lost_cells = sum(cell not in runnable_there for cell in runnable)
-                    effort = supply(locked(name))
-                    gpu_effort = fit(catalog[name], cards, host).effort
-                    rank = (gpu_effort, position, effort, lost_cells, catalog[name].release, name)
-                    ranks.setdefault(name, rank)
-        return _Candidates(catalog[role], len(own_cells), ranks, unavailable)
-
-    def is_older(name: str) -> bool:
-        return fit(catalog[name], cards, host).support is Support.OLDER
-
-    def explain(role: str) -> tuple[str, str]:
-        """Return the GPU that can't run the environment (empty if the interpreter is missing), and the reason."""
-        model = next((card.name for card in cards if fit(catalog[role], [card], host).is_impossible), "")
-        return (model, fit(catalog[role], cards, host).reason) if model else ("", _explain_no_python(catalog[role]))
-
-    roles = [find_candidates(role) for role in instead if role in cell_environments and not can_run(role)]
+    search = _FallbackSearch(cells, scenarios, catalog, locked, device, supply, cards, host, absent or {})
+    environments = {cell.environment for cell in cells}
+    roles = [
+        search.find_candidates(role, instead[role])
+        for role in instead
+        if role in environments and not search.can_run(role)
+    ]
     if device is Device.CPU:
         by_role = {role.of.name: min(role.ranks.values())[-1] for role in roles if role.ranks}
     else:
-        by_role = _choose_on_gpus(roles, catalog, [name for name in cell_environments if can_run(name)], is_older)
+        without_fallback = [name for name in environments if search.can_run(name)]
+        by_role = _choose_on_gpus(roles, catalog, without_fallback, search.is_older)
     return [
-        StandIn(
-            environment=by_role[role.of.name],
-            role=role.of.name,
-            card=explain(role.of.name)[0],
-            reason=explain(role.of.name)[1],
-            is_itself_too=by_role[role.of.name] in cell_environments,
-            pins=locked(role.of.name).lock.pins if device in role.of.devices else versions(role.of),
-            passed_over=role.passed_before(by_role[role.of.name]),
-            caveat="" if device is Device.CPU else _describe_caveat(role.of, catalog[by_role[role.of.name]]),
-        )
+        search.make_stand_in(role, by_role[role.of.name], is_itself_too=by_role[role.of.name] in environments)
         for role in roles
         if role.of.name in by_role
     ]
@@ -135,6 +94,71 @@ class _Candidates:
         return {other: reason for other, (position, reason) in self.absent.items() if position <= self.ranks[name][1]}
 
 
+@dataclass(frozen=True, slots=True)
+class _FallbackSearch:
+    """The facts on which fallbacks depend; see `find_fallbacks`. `device` is the device of all cells."""
+
+    cells: Sequence[Cell]
+    scenarios: Mapping[str, Scenario]
+    catalog: Mapping[str, Environment]
+    locked: Callable[[str], Requirement]
+    device: Device
+    supply: Callable[[Requirement], Supply]
+    cards: Sequence[Gpu]
+    host: GpuHost
+    absent: Mapping[str, str]
+
+    def can_run(self, name: str) -> bool:
+        """Return whether this machine can run an environment of the catalog on the device."""
+        if self.device not in self.catalog[name].devices:
+            return False
+        is_impossible = self.device is Device.GPU and self._fit(name).is_impossible
+        return not is_impossible and self.supply(self.locked(name)) is not Supply.NONE
+
+    def is_older(self, name: str) -> bool:
+        """Return whether CUDA in an environment's image is older than the GPUs."""
+        return self._fit(name).support is Support.OLDER
+
+    def _fit(self, name: str) -> Fit:
+        return fit(self.catalog[name], self.cards, self.host)
+
+    def find_candidates(self, role: str, patterns: Sequence[str]) -> _Candidates:
+        """Return the possible fallbacks for the environment `role` among names or globs, in order of preference."""
+        own_cells = [cell for cell in self.cells if cell.environment == role]
+        runnable = self._list_runnable(role, own_cells) if self.device in self.catalog[role].devices else []
+        ranks: dict[str, _Rank] = {}
+        unavailable: dict[str, tuple[int, str]] = {}
+        for position, pattern in enumerate(patterns):
+            for name in filter(self.can_run, resolve([pattern], list(self.catalog), ENVIRONMENT)):
+                if name in self.absent:
+                    unavailable.setdefault(name, (position, self.absent[name]))
+                elif runnable_there := self._list_runnable(name, own_cells):
+                    lost_cells = sum(cell not in runnable_there for cell in runnable)
+                    effort, release = self.supply(self.locked(name)), self.catalog[name].release
+                    ranks.setdefault(name, (self._fit(name).effort, position, effort, lost_cells, release, name))
+        return _Candidates(self.catalog[role], len(own_cells), ranks, unavailable)
+
+    def _list_runnable(self, name: str, own_cells: Sequence[Cell]) -> list[tuple[str, Axes]]:
+        """Return the cells that can run in the environment `name`, by scenario and axis values."""
+        moved_cells = [replace(cell, environment=name) for cell in own_cells]
+        runnable, _ = split(moved_cells, self.scenarios, {name: self.locked(name)}, self.catalog)
+        return [(cell.scenario, cell.axes) for cell in runnable]
+
+    def make_stand_in(self, role: _Candidates, name: str, *, is_itself_too: bool) -> StandIn:
+        """Return the fallback `name` for an environment, with the GPU that can't run this environment, if any."""
+        model = next((card.name for card in self.cards if fit(role.of, [card], self.host).is_impossible), "")
+        return StandIn(
+            environment=name,
+            role=role.of.name,
+            card=model,
+            reason=self._fit(role.of.name).reason if model else _explain_no_python(role.of),
+            is_itself_too=is_itself_too,
+            pins=self.locked(role.of.name).lock.pins if self.device in role.of.devices else versions(role.of),
+            passed_over=role.passed_before(name),
+            caveat="" if self.device is Device.CPU else _describe_caveat(role.of, self.catalog[name]),
+        )
+
+
 def _choose_on_gpus(
     roles: Sequence[_Candidates],
     catalog: Mapping[str, Environment],
@@ -146,7 +170,6 @@ def _choose_on_gpus(
     `without_fallback` contains the environments of the run that need no fallback. `is_older` returns whether CUDA in an
     environment's image is older than the GPUs.
     """
-
     runnable = {catalog[name].release for name in without_fallback}
     by_name = {role.of.name: role for role in roles}
 

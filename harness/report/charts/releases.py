@@ -238,9 +238,6 @@ def _make_layers(chart: Lines, title: str) -> list[Specification]:
     def make_channels(field: str) -> Specification:
         return {"x": x, "y": {"field": field, **y}}
 
-    # a single line has a number at each increase, and at its end
-    increases = [change.after for change in chart.changes if change.factor > 1.0]
-    labelled_points = [*increases, chart.points[-1]] if len(series) == 1 else []
     return [
         *layout.make_band(chart.margin, domain, "y", y),
         layout.make_layer(
@@ -258,19 +255,22 @@ def _make_layers(chart: Lines, title: str) -> list[Specification]:
             point=POINT,
             field="ratio",
         ),
-        layout.make_layer(
-            {"type": "text", "align": "center", "baseline": "bottom", "dy": -6},
-            [
-                {
-                    "environment": point.environment,
-                    "ratio": axes.clip_interval(point.takes.interval, domain).high
-                    if point.takes.interval
-                    else point.takes.value,
-                    "told": format.factor(point.takes.value),
-                }
-                for point in labelled_points
-            ],
-            **make_channels("ratio"),
-            text={"field": "told", "type": "nominal"},
-        ),
+        _make_label_layer(chart, make_channels("ratio")),
     ]
+
+
+def _make_label_layer(chart: Lines, channels: Specification) -> Specification:
+    """Return the numbers of a single line: at each increase, and at its end."""
+    increases = [change.after for change in chart.changes if change.factor > 1.0]
+    labels = [
+        {
+            "environment": point.environment,
+            "ratio": axes.clip_interval(point.takes.interval, chart.shown).high
+            if point.takes.interval
+            else point.takes.value,
+            "told": format.factor(point.takes.value),
+        }
+        for point in ([*increases, chart.points[-1]] if len(chart.curves) == 1 else [])
+    ]
+    mark = {"type": "text", "align": "center", "baseline": "bottom", "dy": -6}
+    return layout.make_layer(mark, labels, **channels, text={"field": "told", "type": "nominal"})

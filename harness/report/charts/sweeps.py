@@ -75,16 +75,7 @@ def _draw_axis(name: str, table: ScenarioTable, sweeps: Sequence[MeasuredSweep])
         (name for panel in all_panels for name in panel.curves), layout.SERIES_CHARACTERS
     )
     drawn_names = dict(list(picture_names.items())[:CURVES])
-    panels = [
-        SweepPanel(
-            title,
-            {drawn_names[name]: points for name, points in panel.curves.items() if name in drawn_names},
-            [mark for mark in panel.marks if mark.series <= drawn_names.keys()],
-        )
-        for title, panel in zip(
-            layout.make_distinct_names([panel.name for panel in all_panels[:PANELS]]), all_panels, strict=False
-        )
-    ]
+    panels = _select_panels(all_panels, drawn_names)
     estimates = [point.estimate for panel in panels for points in panel.curves.values() for point in points]
     series, domain = list(drawn_names.values()), axes.choose_domain(estimates)
     unit, step = format.unit([estimate.value for estimate in estimates], table.clock), f"{table.clock.time} per step"
@@ -125,6 +116,19 @@ def _draw_axis(name: str, table: ScenarioTable, sweeps: Sequence[MeasuredSweep])
     resolution = {"scale": {"color": "shared", "shape": "shared"}}
     specification = layout.make_specification(words, concat=drawn_panels, columns=COLUMNS, resolve=resolution)
     return Picture(name, words, specification, table.clock.time)
+
+
+def _select_panels(panels: Sequence[SweepPanel], drawn_names: Mapping[str, str]) -> list[SweepPanel]:
+    """Return the panels that are drawn, with the curves in `drawn_names`, which maps them to names in the picture."""
+    titles = layout.make_distinct_names([panel.name for panel in panels[:PANELS]])
+    return [
+        SweepPanel(
+            title,
+            {drawn_names[name]: points for name, points in panel.curves.items() if name in drawn_names},
+            [mark for mark in panel.marks if mark.series <= drawn_names.keys()],
+        )
+        for title, panel in zip(titles, panels, strict=False)
+    ]
 
 
 def _make_panels(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[SweepPanel]:

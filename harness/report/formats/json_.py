@@ -22,7 +22,7 @@ from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.verdicts import Verdict
 from harness.model.run import Run
 from harness.model.scenario import STEP
-from harness.report.comparisons import list_lines
+from harness.report.comparisons import ComparisonLine, list_all_lines
 from harness.report.escape import dump_json
 from harness.report.sections import attribution, claims, machines, main_results, settings
 from harness.report.sections.remarks import make_remark
@@ -162,19 +162,7 @@ def build(results: Results) -> Document:
         control=results.control,
         answers=[_describe_answer(results, answer) for answer in results.answers],
         cells=results.cells,
-        comparisons=[
-            ComparisonFacts(
-                scenario=table.scenario.name,
-                comparison=line.entry.name,
-                along=line.entry.along,
-                what=line.what,
-                compared=line.compared,
-                remarks=make_remark(results, line.compared, of=table.quantity),
-                of=table.quantity,
-            )
-            for table in results.all_tables
-            for line in list_lines(table)
-        ],
+        comparisons=[_describe_comparison(results, line) for line in list_all_lines(results)],
         attributions=[
             Accounted(attribution.describe_effects(breakdown, results.run.plan), breakdown)
             for breakdown in results.attributions
@@ -209,6 +197,18 @@ def build(results: Results) -> Document:
             )
             for agreement in results.agreements
         ],
+    )
+
+
+def _describe_comparison(results: Results, line: ComparisonLine) -> ComparisonFacts:
+    return ComparisonFacts(
+        scenario=line.table.scenario.name,
+        comparison=line.entry.name,
+        along=line.entry.along,
+        what=line.what,
+        compared=line.compared,
+        remarks=make_remark(results, line.compared, of=line.table.quantity),
+        of=line.table.quantity,
     )
 
 

@@ -15,7 +15,7 @@ from harness.analysis.interference import describe_interference
 from harness.analysis.results import Results
 from harness.analysis.rounds import compute_mean, has_mean
 from harness.model.launch import Launch, Role
-from harness.model.scenario import ENVIRONMENT, Cell, Scenario
+from harness.model.scenario import ENVIRONMENT, Cell
 from harness.report import blocks, format
 from harness.report.blocks import Section, Table, Where
 from harness.report.escape import escape_terminal
@@ -131,70 +131,18 @@ class PageData:
 
 def build(results: Results, sections: Sequence[Section]) -> PageData:
     """Return the page's data; `sections` are the sections of the page."""
-    lookup, clock = results.found, results.run.plan.clock
-    starts = (_parse_time(launch.started) for launch in results.launches)
-    run_start = min((start for start in starts if start is not None), default=None)
-    values = {cell: value for table in results.tables for cell, value in table.cells().items()}
-    units = {table.scenario.name: format.unit_of(table) for table in results.tables}
-    unit = format.unit([value.estimate.value for value in values.values() if value.estimate], clock)
-    absences = {cell: index for index, absence in enumerate(results.missing) for cell in absence.cells}
-    scenarios = {scenario.name: index for index, scenario in enumerate(results.run.scenarios)}
     tables = _list_cell_rows(sections)
-    rows = _collect_rows([table for _, table in tables])
-    launches_by_cell: dict[Cell, list[Launch]] = defaultdict(list)
-    for launch in sorted(results.launches, key=lambda launch: _parse_time(launch.started) or 0.0):
-        launches_by_cell[launch.cell].append(launch)
-
-    def list_launches(cell: Cell, rates: Sequence[Sequence[float]], exponent: int) -> list[LaunchData]:
-        counted = {id(launch) for launch in lookup.numbers.get(cell, ())}
-        return [
-            _make_launch(launch, launch_rates, id(launch) in counted, run_start, exponent)
-            for launch, launch_rates in zip(launches_by_cell[cell], rates, strict=True)
-        ]
-
-    def make_cell_data(cell: Cell) -> CellData:
-        value, scenario_unit, rates = (
-            values.get(cell),
-            units.get(cell.scenario, unit),
-            _list_finite_step_seconds(launches_by_cell[cell]),
-        )
-        exponent = _choose_exponent(rates)
-        estimate = value.estimate if value else None
-        interval = estimate.interval if estimate else None
-        return CellData(
-            name=escape_terminal(cell_name(cell)),
-            scenario=scenarios.get(cell.scenario, 0),
-            environment=escape_terminal(cell.environment),
-            device=cell.device.value,
-            axes={escape_terminal(axis): escape_terminal(text) for axis, text in cell.axes.items()},
-            group=escape_terminal(lookup.groups.get(cell, "")),
-            status="ok" if estimate else str(lookup.status(cell) or ""),
-            absence=absences.get(cell, -1),
-            seconds=_round_seconds(estimate.value) if estimate else None,
-            low=_round_seconds(interval.low) if interval else None,
-            high=_round_seconds(interval.high) if interval else None,
-            time=format.number(estimate.value * unit.factor) if estimate else "",
-            interval=format.format_interval(interval, unit.factor),
-            number=f"{format.time(estimate, scenario_unit)} {scenario_unit.symbol}" if estimate else "",
-            rounds=estimate.rounds if estimate else 0,
-            marks=" ".join(format.marks(value, clock)) if value and estimate else "",
-            told=rows.get(cell, ()),
-            exponent=exponent,
-            launches=list_launches(cell, rates, exponent),
-        )
-
-    def make_scenario_data(scenario: Scenario) -> ScenarioData:
-        scenario_unit = units.get(scenario.name, unit)
-        return ScenarioData(
-            escape_terminal(scenario.name), escape_terminal(scenario.title), scenario_unit.symbol, scenario_unit.factor
-        )
-
+    encoder = _CellEncoder(results, [table for _, table in tables])
+    scenarios = [(scenario, encoder.get_unit(scenario.name)) for scenario in results.run.scenarios]
     return PageData(
         folder=escape_terminal(results.run.shown_folder),
-        began=run_start,
-        unit=unit.symbol,
-        columns=_find_columns(lookup.cells),
-        scenarios=[make_scenario_data(scenario) for scenario in results.run.scenarios],
+        began=encoder.run_start,
+        unit=encoder.unit.symbol,
+        columns=_find_columns(results.found.cells),
+        scenarios=[
+            ScenarioData(escape_terminal(scenario.name), escape_terminal(scenario.title), unit.symbol, unit.factor)
+            for scenario, unit in scenarios
+        ],
         tables=[
             ToldData(
                 escape_terminal(section.title),
@@ -206,10 +154,66 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
             AbsenceData(absence.status.value, escape_terminal(absence.reason), escape_terminal(absence.advice))
             for absence in results.missing
         ],
-        cells=Computed(make_cell_data, list(lookup.cells)),
+        cells=Computed(encoder.encode, list(results.found.cells)),
         config=charts.PAGE_CONFIG,
         charts={picture.name: charts.make_specification(picture) for picture in blocks.find_pictures(sections)},
     )
+
+
+class _CellEncoder:
+    """Returns the data of cells, and has what they share: the unit of times, and the start of the first launch."""
+
+    def __init__(self, results: Results, tables: Sequence[Table]) -> None:
+        self._lookup, self._clock = results.found, results.run.plan.clock
+        self._values = {cell: value for table in results.tables for cell, value in table.cells().items()}
+        self._units = {table.scenario.name: format.unit_of(table) for table in results.tables}
+        self._absences = {cell: index for index, absence in enumerate(results.missing) for cell in absence.cells}
+        self._scenarios = {scenario.name: index for index, scenario in enumerate(results.run.scenarios)}
+        self._rows = _collect_rows(tables)
+        self._launches: dict[Cell, list[Launch]] = defaultdict(list)
+        for launch in sorted(results.launches, key=lambda launch: _parse_time(launch.started) or 0.0):
+            self._launches[launch.cell].append(launch)
+        estimates = [value.estimate.value for value in self._values.values() if value.estimate]
+        self.unit = format.unit(estimates, self._clock)
+        starts = (_parse_time(launch.started) for launch in results.launches)
+        self.run_start = min((start for start in starts if start is not None), default=None)
+
+    def get_unit(self, scenario: str) -> format.Unit:
+        """Return the unit of a scenario's times, or the unit of the page if the scenario has none."""
+        return self._units.get(scenario, self.unit)
+
+    def encode(self, cell: Cell) -> CellData:
+        """Return the data of one cell."""
+        value, unit = self._values.get(cell), self.get_unit(cell.scenario)
+        rates = _list_finite_step_seconds(self._launches[cell])
+        exponent = _choose_exponent(rates)
+        counted = {id(launch) for launch in self._lookup.numbers.get(cell, ())}
+        estimate = value.estimate if value else None
+        interval = estimate.interval if estimate else None
+        return CellData(
+            name=escape_terminal(cell_name(cell)),
+            scenario=self._scenarios.get(cell.scenario, 0),
+            environment=escape_terminal(cell.environment),
+            device=cell.device.value,
+            axes={escape_terminal(axis): escape_terminal(text) for axis, text in cell.axes.items()},
+            group=escape_terminal(self._lookup.groups.get(cell, "")),
+            status="ok" if estimate else str(self._lookup.status(cell) or ""),
+            absence=self._absences.get(cell, -1),
+            seconds=_round_seconds(estimate.value) if estimate else None,
+            low=_round_seconds(interval.low) if interval else None,
+            high=_round_seconds(interval.high) if interval else None,
+            time=format.number(estimate.value * self.unit.factor) if estimate else "",
+            interval=format.format_interval(interval, self.unit.factor),
+            number=f"{format.time(estimate, unit)} {unit.symbol}" if estimate else "",
+            rounds=estimate.rounds if estimate else 0,
+            marks=" ".join(format.marks(value, self._clock)) if value and estimate else "",
+            told=self._rows.get(cell, ()),
+            exponent=exponent,
+            launches=[
+                _make_launch(launch, launch_rates, id(launch) in counted, self.run_start, exponent)
+                for launch, launch_rates in zip(self._launches[cell], rates, strict=True)
+            ],
+        )
 
 
 def dump(data: PageData) -> Iterator[str]:

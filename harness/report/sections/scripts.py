@@ -132,15 +132,21 @@ def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Ite
         ratio_text = f"{_format_ratio(answer)} as large in {answer.subject} as in {answer.base}"
         yield f"{subject} is {ratio_text}{amounts_note}{verdict}."
     if not ratio:
-        for cell in lookup.cells_of(scenario.name):
-            growth = printed.growth(quantity, results.found.numbers.get(cell, ()))
-            if growth:
-                first, last = (_format_amount(value, unit) for value in (growth.first, growth.last))
-                yield (
-                    f"The printed {_quote(name)} grows within a launch in {cell.environment}: from {first} to {last} "
-                    f"over {growth.count} values ({format.factor(growth.last / growth.first)}; means of the first and "
-                    "last quarter, without an interval, because the values of a launch depend on each other)."
-                )
+        yield from _describe_growth(results, scenario, quantity, unit)
+
+
+def _describe_growth(results: Results, scenario: Scenario, quantity: str, unit: str) -> Iterator[str]:
+    """Yield a sentence for each cell in which a printed number grows within a launch."""
+    for cell in results.found_of(quantity).cells_of(scenario.name):
+        growth = printed.growth(quantity, results.found.numbers.get(cell, ()))
+        if growth:
+            first, last = (_format_amount(value, unit) for value in (growth.first, growth.last))
+            yield (
+                f"The printed {_quote(quantity.removeprefix(PRINTED))} grows within a launch in {cell.environment}: "
+                f"from {first} to {last} over {growth.count} values ({format.factor(growth.last / growth.first)}; "
+                "means of the first and last quarter, without an interval, because the values of a launch depend on "
+                "each other)."
+            )
 
 
 def _quote(name: str) -> str:
