@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
 from harness.analysis.tables import ScenarioTable
-from harness.analysis.trends import Trend
 from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.times import LOOKS, POINT
@@ -25,7 +24,7 @@ def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
         for cell in results.measured[table.scenario.name]
         if cell.shape.trend
     ]
-    largest_trends = layout.select_farthest(cell_trends, lambda pair: _get_factor(pair[1]), CURVES)
+    largest_trends = layout.select_farthest(cell_trends, lambda pair: max(pair[1].factor, 1.0 / pair[1].factor), CURVES)
     if not largest_trends:
         return
     picture_names = layout.make_distinct_names([name for name, _ in largest_trends], layout.SERIES_CHARACTERS)
@@ -67,7 +66,3 @@ def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
         HEIGHT,
         table.clock.time,
     )
-
-
-def _get_factor(trend: Trend) -> float:
-    return max(trend.factor, 1.0 / trend.factor)
