@@ -142,11 +142,7 @@ def _list_columns(results: Results, lines: Sequence[_HeadlineLine]) -> Iterator[
             ),
             where=EVERYWHERE ^ Where.PAGE,
         )
-    yield Column(
-        "verdict",
-        lambda line: Entry(line.finding.verdict or NO_VERDICT, line.finding.verdict in DIFFERENT),
-        is_verdict=True,
-    )
+    yield Column("verdict", _make_verdict_entry, is_verdict=True)
 
 
 def _list_time_columns(table: ScenarioTable, subject: str, base: str) -> Iterator[Column[_HeadlineLine]]:
@@ -193,3 +189,8 @@ def _make_ratio_entry(line: _HeadlineLine) -> Entry:
 
 def _is_comparable(line: _HeadlineLine) -> bool:
     return line.finding.verdict is not Verdict.DIFFERENT_WORK
+
+
+def _make_verdict_entry(line: _HeadlineLine) -> Entry:
+    verdict = line.finding.verdict
+    return Entry(verdict or NO_VERDICT, verdict in DIFFERENT)
