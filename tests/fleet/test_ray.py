@@ -2,12 +2,14 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -54,7 +56,9 @@ class Nodes:
         self._port, dashboard = find_port(), find_port()
         self.address = f"http://127.0.0.1:{dashboard}"
         options = ("--head", "--port", str(self._port), "--dashboard-port", str(dashboard))
-        self.start("head", *options, "--temp-dir", str(folder / "ray"))
+        # the path of a socket has at most 107 characters
+        self._sockets = tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True)
+        self.start("head", *options, "--temp-dir", self._sockets.name)
 
     def home(self, name: str) -> Path:
         return self.folder / name
@@ -107,9 +111,10 @@ class Nodes:
     def stop(self) -> None:
         for name in list(self._nodes):
             self.kill(name)
+        self._sockets.cleanup()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_API_SERVER_ADDRESS", "")
@@ -123,12 +128,9 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
             cluster.stop()
 
 
-@pytest.fixture
-def process(
-    nodes: Nodes, harness: Harness, write_scenario: Callable[[str, str], Path]
-) -> Iterator["subprocess.Popen[str]"]:
-    """Return a run of two groups of one cell in two environments, which both nodes measure."""
-    write_scenario("sleeper", SLEEPER)
+@contextlib.contextmanager
+def measuring(nodes: Nodes, harness: Harness) -> Iterator["subprocess.Popen[str]"]:
+    """Yield a run of two groups of one cell in two environments, which both nodes measure."""
     words = ["-s", "sleeper", "--rounds", "8", "--backend", "local", "--warmup", "0s", "--measure", "200ms"]
     with harness.start("matrix", *words, "--seed", "1", "--on", nodes.address) as process:
         assert process.stderr
@@ -144,10 +146,7 @@ def is_whole(folder: Path) -> bool:
     return len(results) == 2 * 2 * 9
 
 
-@pytest.mark.slow
-def test_a_command_that_dies_is_continued_and_another_node_measures_the_shard_of_a_node_that_dies(
-    process, nodes, harness
-):
+def kill_a_command_and_a_node(process, nodes, harness):
     assert process.stderr
     find_commands(nodes.folder)[0].kill()
     read_until(process.stderr, "The shard is measured again.")
@@ -159,8 +158,7 @@ def test_a_command_that_dies_is_continued_and_another_node_measures_the_shard_of
     nodes.add("one", 2)
 
 
-@pytest.mark.slow
-def test_an_interruption_stops_all_nodes_and_they_continue_later(process, nodes, harness):
+def interrupt_and_continue(process, nodes, harness):
     process.send_signal(signal.SIGINT)
     _, output = process.communicate(timeout=120)
     assert process.returncode == 130, output
@@ -179,10 +177,7 @@ def test_an_interruption_stops_all_nodes_and_they_continue_later(process, nodes,
         pytest.fail("the folder of the finished shard is still on the node")
 
 
-@pytest.mark.slow
-def test_jobs_continue_without_the_process_that_started_them_and_their_results_are_fetched_later(
-    process, nodes, harness
-):
+def fetch_after_the_dispatcher_is_killed(process, nodes, harness):
     process.kill()
     process.wait()
     commands = find_commands(nodes.folder)
@@ -192,6 +187,15 @@ def test_jobs_continue_without_the_process_that_started_them_and_their_results_a
     assert resumed.returncode == 0, resumed.stderr
     assert is_whole(harness.run)
     assert not find_commands(nodes.folder)
+
+
+@pytest.mark.slow
+def test_a_cluster_measures_each_cell_once_whatever_dies_or_is_interrupted(nodes, harness, write_scenario):
+    write_scenario("sleeper", SLEEPER)
+    for step in (kill_a_command_and_a_node, interrupt_and_continue, fetch_after_the_dispatcher_is_killed):
+        with measuring(nodes, harness) as process:
+            step(process, nodes, harness)
+        shutil.rmtree(harness.run.parent)
 
 
 def test_a_cluster_that_does_not_answer_is_a_sentence(monkeypatch):
