@@ -1,4 +1,4 @@
-"""What a clock alone tells of a CPU, and what else used the CPU meanwhile."""
+"""The score of noise on a simulated clock, and the use of the CPU by other processes."""
 
 import os
 
@@ -16,7 +16,7 @@ SECONDS = 2.0
 
 @pytest.fixture
 def here():
-    """A CPU that this process can be pinned to."""
+    """Return a CPU that this process can be pinned to."""
     return (max(os.sched_getaffinity(0)),)
 
 
@@ -55,7 +55,7 @@ def test_the_score_is_the_variability_of_the_blocks(tree, here):
 
 
 class LoadedClock(DoctorClock):
-    """A clock whose machine has other files once the measured work has begun."""
+    """A clock that replaces the files of its machine during the measured work."""
 
     def __init__(self, tree: Tree, files: dict[str, str]) -> None:
         super().__init__(5e-7)
