@@ -206,21 +206,11 @@ def find_labels(pattern: str) -> list[str]:
 
 def _mask_groups(pattern: str) -> str:
     """Return the text of a regular expression, with `…` for its groups."""
-    text, depth, index = "", 0, 0
-    while index < len(pattern):
-        char = pattern[index]
-        if char == "\\":
-            text += pattern[index + 1 : index + 2] if not depth and not pattern[index + 1 : index + 2].isalnum() else ""
-            index += 2
-            continue
-        if char == "(":
-            text += "…" if not depth else ""
-            depth += 1
-        elif char == ")":
-            depth -= 1
-        elif not depth and char not in "^$*+?":
-            text += char
-        index += 1
+    text, previous = pattern, ""
+    while text != previous:  # the innermost groups first
+        previous, text = text, re.sub(r"(?<!\\)\((?:\\.|[^()\\])*\)[*+?]*", "…", text)
+    # keep escaped punctuation, and remove classes such as \S, anchors and repetitions
+    text = re.sub(r"\\(\W)|\\\w|[\^$*+?]", r"\1", text)
     return " ".join(re.sub("…+", "…", text).split()) or "printed"
 
 
