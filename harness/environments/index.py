@@ -9,17 +9,12 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-import urllib.error
-import urllib.request
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from packaging.pylock import Package, PackageSdist, PackageWheel, Pylock, PylockValidationError
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
@@ -28,6 +23,7 @@ from packaging.version import Version
 from harness.files import parse_json
 from harness.machine.uv import get_last_lines, run_uv
 from harness.model.errors import CannotRunHereError
+from harness.model.texts import remove_password
 
 File = PackageWheel | PackageSdist
 
@@ -195,28 +191,16 @@ def _list_addresses() -> list[str]:
 
 def _fetch_project(address: str) -> list[dict[str, Any]]:
     """Return the files of a package, or an empty list if the index doesn't have it."""
+    import requests  # noqa: PLC0415 - it loads slowly
+
     try:
-        request = _make_request(address)
-        with urllib.request.urlopen(request, timeout=60) as response:
-            return list(parse_json(response.read())["files"])
-    except urllib.error.HTTPError as error:
-        if error.code == HTTPStatus.NOT_FOUND:
+        # requests sends the user and the password in the address as a header, and not to a host of a redirect
+        response = requests.get(address, headers={"Accept": "application/vnd.pypi.simple.v1+json"}, timeout=60)
+        if response.status_code == HTTPStatus.NOT_FOUND:
             return []
+        response.raise_for_status()
+        return list(parse_json(response.content)["files"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise CannotRunHereError(
-            f"The package index answered with the status {error.code} to a request for a list of versions."
+            f"The package index does not answer with a valid list (PEP 691): {remove_password(str(error))}."
         ) from None
-    except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
-        raise CannotRunHereError(f"The package index does not answer with a valid list (PEP 691): {error}.") from None
-
-
-def _make_request(address: str) -> urllib.request.Request:
-    """Return the request for an address. A user name and password are sent as a header, so no error contains them."""
-    parts = urlsplit(address)
-    account, _, host = parts.netloc.rpartition("@")
-    request = urllib.request.Request(
-        parts._replace(netloc=host).geturl(), headers={"Accept": "application/vnd.pypi.simple.v1+json"}
-    )
-    if account:
-        # a redirect to another host doesn't get the password
-        request.add_unredirected_header("Authorization", f"Basic {b64encode(unquote(account).encode()).decode()}")
-    return request
