@@ -23,7 +23,6 @@ from email.parser import BytesParser
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.tags import compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from harness.environments import index
@@ -53,7 +52,7 @@ _METADATA_BYTES = 4 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePlace:
     """A folder with its current files (`revision` is empty), or a revision of a repository.
 
     `repository` is a folder or an address, or empty if it isn't known.
@@ -74,18 +73,18 @@ class Place:
         return Path(self.repository.removeprefix("file://")).expanduser() if is_here else None
 
 
-def parse_place(spec: FromSource, repository: str = "") -> Place:
+def parse_place(spec: FromSource, repository: str = "") -> SourcePlace:
     """Return the place of a package. `repository` is a folder or an address, for places that are revisions."""
     place, repository = spec.place, repository.removeprefix("git+")
     usual_repository = REPOSITORIES.get(spec.package, "")
     if pull := _PULL_REQUEST.fullmatch(place):
         server = repository if _ADDRESS.fullmatch(repository) else usual_repository or repository
-        return Place(server, f"refs/pull/{pull[1]}/head")
+        return SourcePlace(server, f"refs/pull/{pull[1]}/head")
     if match := _ADDRESS.fullmatch(place):
-        return Place(match["address"], match["revision"] or "HEAD")
+        return SourcePlace(match["address"], match["revision"] or "HEAD")
     if _PATH.match(place) or (not repository and Path(place).is_dir()):
-        return Place(place, "")
-    return Place(repository or usual_repository, place)
+        return SourcePlace(place, "")
+    return SourcePlace(repository or usual_repository, place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +138,7 @@ def open_place(spec: FromSource, repository: str = "") -> Iterator[Source]:
         yield Source(snapshot)
 
 
-def _read_revision(spec: FromSource, place: Place) -> git.Snapshot:
+def _read_revision(spec: FromSource, place: SourcePlace) -> git.Snapshot:
     """Return the files of a revision."""
     repository = place.repository
     if not repository:
@@ -201,14 +200,7 @@ def keep_wheel(path: Path, package: str, python: str) -> Wheel:
         raise UsageError(
             f"{path.name} is a wheel of {name}, not of {package}.", f"Write +{name}@ before the path of the wheel."
         )
-    python_version = tuple(int(part) for part in python.split("."))
-    platforms = [f"manylinux_2_{minor}_x86_64" for minor in range(5, 37)]
-    platforms += ["manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"]
-    supported = {
-        *cpython_tags(python_version, platforms=platforms),
-        *compatible_tags(python_version, platforms=platforms),
-    }
-    if not tags & supported:
+    if not tags & index.list_supported_tags(python):
         raise UsageError(f"{path.name} can't be installed: the environment has Python {python} on 64-bit x86 Linux.")
     with path.open("rb") as file:
         wheel = Wheel(f"{hashlib.file_digest(file, 'sha256').hexdigest()}/{path.name}", str(version))
@@ -355,9 +347,7 @@ def build_lock(folder: Path, python: str, instant: datetime) -> str:
     file.write_text("\n".join(requires) + "\n", encoding="utf-8")
     date = instant.isoformat().replace("+00:00", "Z")
     options = ["--only-binary=:all:", f"--exclude-newer={date}", f"--python-version={python}"]
-    process = index.compile_lock(
-        file, *options, "--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate"
-    )
+    process = index.compile_lock(file, *options)
     if process.returncode:
         message = get_last_lines(process.stderr, 12)
         raise CannotRunHereError(
