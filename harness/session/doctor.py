@@ -58,7 +58,8 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
     """
     gpu_names = selection.parse_requested(gpu, gpus)
     project = Project.find()
-    host = registry.open_image_backend(project.root).gpu_host
+    backend = registry.open_image_backend(project.root)
+    host = backend.gpu_host
     catalog, selected = add_requested(load_environments(project), map(parse_requested, split_names(typed, "-e")))
     environments = [catalog[name] for name in resolve(selected or ["*"], list(catalog), "environment")]
     device = Device.GPU if gpu_names else Device.CPU
@@ -75,7 +76,7 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
             cards = selection.select_gpus(gpu_names, host)
     except CannotRunHereError as error:  # the error is the result of the check
         cards, gpu_errors = [], [prerequisites.report_unavailable_gpus(error.message, error.advice)]
-    checks = [check for backend in registry.open_all(project.root) for check in backend.findings(locks, gpu_names)]
+    checks = backend.findings(locks, gpu_names)
     # the driver of a remote engine can only be checked by a launch
     checks += [
         prerequisites.check_gpu_driver(host, wanted=bool(gpu_names) and host.is_here),

@@ -155,7 +155,7 @@ class DockerBackend(ImageBackend):
             message = error.message.rstrip(".")
             return [prerequisites.report_missing_docker(message, error.advice, wanted=bool(wanted)), builder]
         engine = prerequisites.check_docker(self.engine.version, where=facts.where, is_podman=self.engine.is_podman)
-        priority = prerequisites.check_priority("containers", is_possible=find_priority(self.engine, [0]) is not None)
+        priority = prerequisites.check_priority(is_possible=find_priority(self.engine, [0]) is not None)
         checks = [engine, builder, prerequisites.check_disk_space(self.images.room(requirements)), priority]
         if wanted or not self.gpu_host.absent:
             checks.append(self._check_access(wanted, requirements))

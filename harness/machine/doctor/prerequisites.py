@@ -49,15 +49,13 @@ def report_missing_docker(error: str, advice: str, *, wanted: bool) -> CheckResu
     return make_result("Docker", Level.BAD if wanted else Level.WARN, error, f"{advice} {consequence}".lstrip())
 
 
-def check_priority(where: str, *, is_possible: bool) -> CheckResult:
-    """Check whether pinned launches of a backend get priority over other work. `where` are its environments."""
-    value = "priority over other work on their CPUs. To share the CPUs, pass --share to commands that measure"
-    return make_result(
-        "priority",
-        Level.GOOD if is_possible else Level.WARN,
-        f"launches in {where} have {value if is_possible else 'no priority over other work on their CPUs'}",
-        "Measure while no other work uses these CPUs.",
-    )
+def check_priority(*, is_possible: bool) -> CheckResult:
+    """Check whether pinned launches in containers get priority over other work."""
+    value = "launches have no priority over other work on their CPUs"
+    if is_possible:
+        value = "launches have priority over other work on their CPUs, unless you pass --share"
+    level = Level.GOOD if is_possible else Level.WARN
+    return make_result("priority", level, value, "Measure while no other work uses these CPUs.")
 
 
 def check_buildx(output: str | None) -> CheckResult:
