@@ -4,7 +4,6 @@ Before the first launch, the kit finds the code that comments `# harness: step` 
 """
 
 import importlib.util
-import json
 import re
 import sys
 import warnings
@@ -21,7 +20,7 @@ from harness.model.texts import joined
 from harness.scenarios import notebooks
 from harness.scenarios.catalog import write_cached
 from harness.scenarios.script_files import TAKEN, map_files
-from harness.toml import make_encoding_error
+from harness.toml import format_value, make_encoding_error
 
 #: Messages of Python 3's syntax errors in code for Python 2.
 _PYTHON_2 = re.compile(r"Missing parentheses in call to '(?:print|exec)'|multiple exception types must be parenth")
@@ -300,9 +299,9 @@ def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Seque
         "# dependencies = []",
         "#",
         "# [tool.harness]",
-        f"# title  = {_format_toml(script.path.name)}",
-        f"# script = {_format_toml(script.path.name)}",
-        *([f"# files  = {_format_toml(list(files))}"] if files else []),
+        f"# title  = {format_value(script.path.name)}",
+        f"# script = {format_value(script.path.name)}",
+        *([f"# files  = {format_value(list(files))}"] if files else []),
         *(line for entry in _list_comparisons(script, has_steps=has_steps) for line in ("#", *entry)),
         "# ///",
     ]
@@ -344,14 +343,9 @@ def _list_comparisons(script: Script, *, has_steps: bool) -> list[list[str]]:
     quantities |= {PRINTED + name: PRINTED + name for name in script.ratios}
     lines = ["# [[tool.harness.compare]]", "# name  = {}", '# along = "environment"', "# of    = {}"]
     return [
-        [line.format(_format_toml(value)) for line, value in zip(lines, ("", name, "", quantity), strict=True)]
+        [line.format(format_value(value)) for line, value in zip(lines, ("", name, "", quantity), strict=True)]
         for name, quantity in quantities.items()
     ]
-
-
-def _format_toml(value: object) -> str:
-    # a JSON text or list is valid TOML
-    return json.dumps(value, ensure_ascii=True)
 
 
 def format_literal(text: str) -> str:

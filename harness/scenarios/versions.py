@@ -1,12 +1,12 @@
 """Generates a scenario that compares two versions of a scenario's file, with an axis for the version."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from harness import toml
 from harness.model.errors import UsageError
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE, STEP, Axes, Scenario, Sweep
 from harness.scenarios import header
@@ -118,10 +118,10 @@ def _format_scenario(name: str, parsed: Mapping[str, Scenario], document: Mappin
     uses_keras = any(scenario.uses_keras for scenario in parsed.values())
     lines = [
         "# /// script",
-        *(f"# {key} = {_format_toml(value)}" for key, value in document.items() if key != "tool"),
+        *(f"# {key} = {toml.format_value(value)}" for key, value in document.items() if key != "tool"),
         "#",
         "# [tool.harness]",
-        *(f"# {key} = {_format_toml(value)}" for key, value in document["tool"]["harness"].items()),
+        *(f"# {key} = {toml.format_value(value)}" for key, value in document["tool"]["harness"].items()),
         "# ///",
         f'"""Two versions of the scenario {name}, in a file that `harness matrix --base` generated."""',
         "",
@@ -134,7 +134,10 @@ def _format_scenario(name: str, parsed: Mapping[str, Scenario], document: Mappin
         # harness looks for the name of Keras in a scenario's file
         *(["keras = None", ""] if uses_keras else []),
         # harness finds phases by these lines, and a comparison may be about one of them
-        *(f"# bench.phase({_format_json(comparison['of'])})" for comparison in document["tool"]["harness"]["compare"]),
+        *(
+            f"# bench.phase({json.dumps(comparison['of'], ensure_ascii=False)})"
+            for comparison in document["tool"]["harness"]["compare"]
+        ),
         "",
         f"def scenario({', '.join(['bench', *axes, SIDE])}):",
         f"    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), {SIDE})",
@@ -151,25 +154,3 @@ def _format_scenario(name: str, parsed: Mapping[str, Scenario], document: Mappin
         "",
     ]
     return "\n".join(lines)
-
-
-def _format_toml(value: Any) -> str:
-    """Return a value as TOML on one line."""
-    match value:
-        case dict():
-            return (
-                "{ "
-                + ", ".join(f"{_format_toml(str(key))} = {_format_toml(entry)}" for key, entry in value.items())
-                + " }"
-            )
-        case list():
-            return "[" + ", ".join(map(_format_toml, value)) + "]"
-        case str():
-            return re.sub(r"[\x7f-\x9f\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", _format_json(value))
-        case float():
-            return json.dumps(value)
-    raise TypeError(f"a header can't store a {type(value).__name__}")
-
-
-def _format_json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
