@@ -321,6 +321,22 @@ def format_number_text(number: float) -> str:
     return str(int(number)) if number == int(number) else repr(number)
 
 
+def format_value(value: object) -> str:
+    """Return a text, a float, a list or a table as TOML on one line."""
+    match value:
+        case dict():
+            return f"{{ {', '.join(f'{format_value(key)} = {format_value(entry)}' for key, entry in value.items())} }}"
+        case list():
+            return f"[{', '.join(map(format_value, value))}]"
+        case str():
+            # JSON's escapes are valid TOML, except those of characters above U+FFFF
+            text = json.dumps(value, ensure_ascii=False)
+            return re.sub(r"[\x7f-\x9f\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)
+        case float():
+            return json.dumps(value)
+    raise TypeError(f"harness doesn't write a {type(value).__name__} as TOML")
+
+
 def is_json(value: object) -> bool:
     """Return whether JSON can store a value of TOML: dates and infinities aren't allowed."""
     try:

@@ -92,10 +92,6 @@ class RegisteredBackend(Backend, Protocol):
     def check_room(self, requirements: Sequence[Requirement]) -> None:
         """Raise CannotRunHereError if the disk space isn't enough for the environments that `prepare` would create."""
 
-    def findings(self, requirements: Sequence[Requirement], wanted: Sequence[str]) -> list[CheckResult]:
-        """Return the doctor's results, with disk space for `requirements`. `wanted` are the GPUs of each launch."""
-        return []
-
     def caches(self) -> list[str]:
         """Return the caches of compiled GPU code, which later runs use too."""
         return []
@@ -111,6 +107,10 @@ class ImageBackend(RegisteredBackend, Protocol):
     @property
     def images(self) -> ImageStore:
         """The images in its engine. Raises CannotRunHereError if no engine is running."""
+        ...
+
+    def findings(self, requirements: Sequence[Requirement], wanted: Sequence[str]) -> list[CheckResult]:
+        """Return the doctor's results, with disk space for `requirements`. `wanted` are the GPUs of each launch."""
         ...
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:

@@ -146,7 +146,7 @@ harness scenarios check mine.py
 """,
     "scenarios new": """
 harness scenarios new squares
-harness scenarios new --from train.py squares --title "Squares of numbers"
+harness scenarios new squares --title "Squares of numbers"
 """,
     "fleet": """
 harness fleet check --slots 4 -s keras_step

@@ -88,10 +88,7 @@ def check(
 
 @app.command()
 def new(
-    name: Annotated[
-        str,
-        typer.Argument(help="The scenario's name, a valid Python module name. Default with --from: the name of FILE."),
-    ] = "",
+    name: Annotated[str, typer.Argument(help="The scenario's name, a valid Python module name.")],
     title: Annotated[str, typer.Option(metavar="TEXT", help="The scenario's title in reports.")] = "",
     directory: Annotated[
         Path | None,
@@ -101,13 +98,9 @@ def new(
             "or of the current folder.",
         ),
     ] = None,
-    script: Annotated[
-        Path | None,
-        typer.Option("--from", metavar="FILE", help="Create the scenario from this plain script or notebook."),
-    ] = None,
 ) -> None:
     """Create a new scenario that you can run immediately."""
-    new_file = session.scenarios.create(name, title, directory, script)
+    new_file = session.scenarios.create(name, title, directory)
     name = new_file.path.stem
     is_below = new_file.path.is_relative_to(Path.cwd())
     path_text = str(new_file.path.relative_to(Path.cwd()) if is_below else new_file.path)

@@ -9,25 +9,23 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-import urllib.error
-import urllib.request
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from http import HTTPStatus
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from packaging.pylock import Package, PackageSdist, PackageWheel, Pylock, PylockValidationError
+from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
 from harness.files import parse_json
 from harness.machine.uv import get_last_lines, run_uv
 from harness.model.errors import CannotRunHereError
+from harness.model.texts import remove_password
 
 File = PackageWheel | PackageSdist
 
@@ -89,7 +87,11 @@ def parse_lock(requirements: Path, python: str) -> Sequence[Package]:
 
 
 def compile_lock(requirements: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run `uv pip compile` for the images' platform. The lock is its stdout."""
+    """Run `uv pip compile` for the images' platform. The lock, with hashes, is its stdout."""
+    return _compile(requirements, "--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate", *options)
+
+
+def _compile(requirements: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return run_uv(["pip", "compile", str(requirements), f"--python-platform={PLATFORM}", "--quiet", *options])
 
 
@@ -97,7 +99,7 @@ def _look_up(requirements: Path, python: str, *options: str) -> tuple[str, Seque
     """Return uv's message if no version meets the requirements (otherwise empty), and the matching packages."""
     # use this interpreter, because nothing is built, and a search for another one can take longer than the query
     interpreter = [f"--python={sys.executable}", f"--python-version={python}"]
-    process = compile_lock(requirements, *interpreter, "--format=pylock.toml", "--no-deps", *options)
+    process = _compile(requirements, *interpreter, "--format=pylock.toml", "--no-deps", *options)
     if process.returncode == 0:
         return "", _parse_pylock(process.stdout)
     message = get_last_lines(process.stderr, 12)
@@ -133,7 +135,17 @@ class IndexedVersion:
 
     def fits(self, python: str) -> bool:
         """Return whether the version has a wheel for CPython X.Y on 64-bit x86 Linux."""
-        return any(_is_usable(name, python) for name in self.files)
+        supported_tags = list_supported_tags(python)
+        return any(not supported_tags.isdisjoint(parse_wheel_filename(name)[3]) for name in self.files)
+
+
+@cache
+def list_supported_tags(python: str) -> frozenset[Tag]:
+    """Return the tags of wheels that CPython X.Y can install on 64-bit x86 Linux."""
+    version = tuple(int(part) for part in python.split("."))
+    platforms = [f"manylinux_2_{minor}_x86_64" for minor in range(5, 37)]
+    platforms += ["manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"]
+    return frozenset({*cpython_tags(version, platforms=platforms), *compatible_tags(version, platforms=platforms)})
 
 
 def list_versions(package: str) -> list[IndexedVersion]:
@@ -165,25 +177,6 @@ def _make_version(version: str, files: Sequence[Mapping[str, Any]]) -> IndexedVe
     )
 
 
-def _is_usable(wheel: str, python: str) -> bool:
-    own_tag = f"cp{python.replace('.', '')}"
-    _, _, _, tags = parse_wheel_filename(wheel)
-    return any(
-        (
-            tag.interpreter in (own_tag, "py3")
-            or (tag.abi == "abi3" and _parse_minor(tag.interpreter) <= _parse_minor(own_tag))
-        )
-        and (tag.platform == "any" or ("linux" in tag.platform and tag.platform.endswith("x86_64")))
-        for tag in tags
-    )
-
-
-def _parse_minor(interpreter: str) -> int:
-    """Return the minor version of a CPython tag such as `cp311`."""
-    digits = interpreter.removeprefix("cp3")
-    return int(digits) if digits.isdecimal() else 0
-
-
 def _list_addresses() -> list[str]:
     """Return the addresses of the indexes that uv uses, as it writes them to a lock."""
     process = run_uv(["pip", "compile", os.devnull, "--emit-index-url", "--quiet", f"--python={sys.executable}"])
@@ -195,28 +188,16 @@ def _list_addresses() -> list[str]:
 
 def _fetch_project(address: str) -> list[dict[str, Any]]:
     """Return the files of a package, or an empty list if the index doesn't have it."""
+    import requests  # noqa: PLC0415 - it loads slowly
+
     try:
-        request = _make_request(address)
-        with urllib.request.urlopen(request, timeout=60) as response:
-            return list(parse_json(response.read())["files"])
-    except urllib.error.HTTPError as error:
-        if error.code == HTTPStatus.NOT_FOUND:
+        # requests sends the user and the password in the address as a header, and not to a host of a redirect
+        response = requests.get(address, headers={"Accept": "application/vnd.pypi.simple.v1+json"}, timeout=60)
+        if response.status_code == HTTPStatus.NOT_FOUND:
             return []
+        response.raise_for_status()
+        return list(parse_json(response.content)["files"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise CannotRunHereError(
-            f"The package index answered with the status {error.code} to a request for a list of versions."
+            f"The package index does not answer with a valid list (PEP 691): {remove_password(str(error))}."
         ) from None
-    except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
-        raise CannotRunHereError(f"The package index does not answer with a valid list (PEP 691): {error}.") from None
-
-
-def _make_request(address: str) -> urllib.request.Request:
-    """Return the request for an address. A user name and password are sent as a header, so no error contains them."""
-    parts = urlsplit(address)
-    account, _, host = parts.netloc.rpartition("@")
-    request = urllib.request.Request(
-        parts._replace(netloc=host).geturl(), headers={"Accept": "application/vnd.pypi.simple.v1+json"}
-    )
-    if account:
-        # a redirect to another host doesn't get the password
-        request.add_unredirected_header("Authorization", f"Basic {b64encode(unquote(account).encode()).decode()}")
-    return request

@@ -17,7 +17,6 @@ from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.texts import joined
 
 _BLOCK = re.compile(r"(?m)^(?=[A-Za-z0-9])")
-_OPTIONS = ("--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate")
 
 
 def resolve(name: str, text: str, asked: Sequence[str], moved: Sequence[str], options: Sequence[str]) -> str:
@@ -86,7 +85,7 @@ def _compile(
         # uv prefers the versions of the file that it then writes
         output = [f"--output-file={files['preferred']}"] if preferred else []
         bounds = [f"--constraints={files['held']}", f"--overrides={files['overrides']}"]
-        process = index.compile_lock(files["asked"], *options, *_OPTIONS, *bounds, *output)
+        process = index.compile_lock(files["asked"], *options, *bounds, *output)
         if preferred:
             process.stdout = files["preferred"].read_text(encoding="utf-8")
         return process

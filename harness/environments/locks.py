@@ -252,8 +252,7 @@ def resolve(project: Project, environment: Environment, device: Device, builds: 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "asked.txt"
         file.write_text("\n".join(list_inputs(environment, device)) + "\n", encoding="utf-8")
-        options = ["--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate"]
-        options += ["--no-deps"] if environment.gpu_image else []
+        options = ["--no-deps"] if environment.gpu_image else []
         options += _list_build_options(project, environment, builds)
         process = index.compile_lock(file, f"--python={python}", *_list_time_options(environment), *options)
     if process.returncode:

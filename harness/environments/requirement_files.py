@@ -1,4 +1,4 @@
-"""Reads files that list an environment's packages: requirements.txt, environment.yml, and a project's locks."""
+"""Reads files that list an environment's packages: requirements.txt, environment.yml, uv.lock and pylock.toml."""
 
 import os
 import re
@@ -6,9 +6,9 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
+from packaging.pylock import Pylock, PylockValidationError
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -21,7 +21,7 @@ from harness.model.environment import TENSORFLOW
 from harness.model.errors import UsageError
 
 #: Locks of a project. The first one that is in the folder of pyproject.toml is used.
-LOCKS = ("pylock.toml", "uv.lock", "poetry.lock", "pdm.lock")
+LOCKS = ("pylock.toml", "uv.lock")
 
 #: An option of pip that includes another file or a folder.
 _FILE_OPTION = re.compile(r"-[rce]\b|--(?:requirement|constraint|editable)\b")
@@ -30,6 +30,11 @@ _REQUIREMENTS = re.compile(r"(?:-r|--requirement)[ =]*(?P<file>\S.*)")
 _PYTHONS = ("3.6", *PYTHONS)
 #: A package in environment.yml: a channel, the name, its version and its build.
 _CONDA = re.compile(r"(?:[\w./-]+::)?([\w.-]+)\s*(?:(==?)\s*([^\s=,|*]+)(\.\*)?(?:=(\S+))?|([<>!~].*)?)")
+#: The advice for other files.
+_EXPORT_ADVICE = (
+    "Pass requirements.txt, environment.yml, pylock.toml or uv.lock. Poetry and PDM write a requirements.txt with "
+    "`poetry export` and `pdm export`."
+)
 #: Conda packages that aren't required from the index, because an environment's image has Python, pip and CUDA already.
 _IMAGE_PACKAGES = re.compile(r"python|pip|cuda.*|cudnn")
 
@@ -71,7 +76,7 @@ def read(path: Path) -> PackageFile:
         if lock is None:
             raise UsageError(
                 f"The folder of {path} has no lock file ({', '.join(LOCKS)}).",
-                "Create a lock file, for example with uv lock, or pass a list of packages: -e requirements.txt",
+                f"Create a lock file with `uv lock`, or pass another file. {_EXPORT_ADVICE}",
             )
         path = lock
     with toml.hide_linked_file(path):
@@ -86,7 +91,9 @@ def _read_requirements(path: Path) -> Iterable[tuple[str, Requirement]]:
         return _read_pip(text, path)
     if path.suffix in {".yml", ".yaml"}:
         return _read_conda(text, path)
-    return _read_lock(text, path)
+    if path.suffix == ".toml":
+        return _read_pylock(text, path)
+    raise UsageError(f"{path} isn't a file with a list of packages that harness can read.", _EXPORT_ADVICE)
 
 
 def _read_text(path: Path) -> str:
@@ -201,37 +208,17 @@ def _read_uv(path: Path) -> Iterator[tuple[str, Requirement]]:
     return _read_pip(process.stdout, path)
 
 
-def _read_lock(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
-    """Read the packages of pylock.toml (PEP 751), poetry.lock or pdm.lock: those that a project needs to run."""
+def _read_pylock(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
+    """Read the packages of pylock.toml (PEP 751)."""
     try:
-        document = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} isn't valid TOML: {error}.") from None
-    packages = document.get("packages", document.get("package"))
-    if not isinstance(packages, list) or not all(isinstance(package, Mapping) for package in packages):
-        raise UsageError(
-            f"{path} isn't the lock file of a project.",
-            f"Pass requirements.txt, environment.yml, or one of {', '.join(LOCKS)}.",
-        )
+        packages = Pylock.from_dict(tomllib.loads(text)).packages
+    except (PylockValidationError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path} isn't a valid lock file (PEP 751): {error}.", _EXPORT_ADVICE) from None
     for package in packages:
-        groups = package.get("groups", [])
-        if package.get("optional") is True or (groups and not {"main", "default"} & set(map(str, groups))):
-            continue
-        name, version = package.get("name"), package.get("version")
-        source = package.get("source")
-        is_from_source = {"vcs", "directory", "archive", "git", "path", "url"} & package.keys() or (
-            isinstance(source, Mapping) and source.get("type", "legacy") != "legacy"
-        )
-        if is_from_source or not version:
-            raise _make_index_error(str(name)[:80], str(path))
-        marker = _read_marker(package)
-        yield str(path), _parse_requirement(f"{name}=={version}{f' ; {marker}' if marker else ''}", str(path))
-
-
-def _read_marker(package: Mapping[str, Any]) -> str:
-    """Return a package's marker. If the markers of groups differ, Poetry writes one for each group."""
-    marker = package.get("marker", package.get("markers", ""))
-    return str(marker.get("main", "") if isinstance(marker, Mapping) else marker)
+        if package.version is None or not (package.wheels or package.sdist):
+            raise _make_index_error(package.name, str(path))
+        marker = f" ; {package.marker}" if package.marker else ""
+        yield str(path), _parse_requirement(f"{package.name}=={package.version}{marker}", str(path))
 
 
 def _parse_requirement(text: str, location: str, *, is_quoted: bool = True) -> Requirement:

@@ -23,7 +23,6 @@ from email.parser import BytesParser
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.tags import compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from harness.environments import index
@@ -52,37 +51,40 @@ REPOSITORIES = {
 _METADATA_BYTES = 4 * 1024**2
 
 
-def is_on_this_machine(spec: FromSource, repository: str = "") -> bool:
-    """Return whether a place is a wheel or folder of this machine, or a commit in one of its folders.
+@dataclass(frozen=True, slots=True)
+class SourcePlace:
+    """A folder with its current files (`revision` is empty), or a revision of a repository.
 
-    `repository` is a folder or an address, for places that are revisions.
+    `repository` is a folder or an address, or empty if it isn't known.
     """
-    place = spec.place
-    if place.endswith(".whl") or _PATH.match(place):
-        return True
-    if not _ADDRESS.fullmatch(place):
-        if not repository:
-            return not _PULL_REQUEST.fullmatch(place) and Path(place).is_dir()
-        place = repository
-    address = _ADDRESS.fullmatch(place)
-    return address is None or address["address"].startswith("file:")
+
+    repository: str
+    revision: str
+
+    @property
+    def is_on_this_machine(self) -> bool:
+        """Whether the repository is a folder of this machine."""
+        return bool(self.repository) and "://" not in self.repository.removeprefix("file://")
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of this machine with the files. A clone doesn't have the pull requests of its `origin`."""
+        is_here = self.is_on_this_machine and not self.revision.startswith("refs/pull/")
+        return Path(self.repository.removeprefix("file://")).expanduser() if is_here else None
 
 
-def find_folder(spec: FromSource, repository: str = "") -> tuple[Path | None, str]:
-    """Return the folder of this machine that has the package, and the revision (empty for the working copy).
-
-    The folder is None for a pull request, and for a repository on another machine.
-    """
-    place = spec.place
-    folder = Path(place).expanduser()
-    if folder.is_dir() and (_PATH.match(place) or not repository):
-        return folder, ""
-    match = _ADDRESS.fullmatch(place)
-    address = match["address"] if match else repository.removeprefix("git+") or REPOSITORIES.get(spec.package, "")
-    address = address.removeprefix("file://")
-    if _PULL_REQUEST.fullmatch(place) or "://" in address or not address:
-        return None, ""
-    return Path(address).expanduser(), (match["revision"] or "HEAD") if match else place
+def parse_place(spec: FromSource, repository: str = "") -> SourcePlace:
+    """Return the place of a package. `repository` is a folder or an address, for places that are revisions."""
+    place, repository = spec.place, repository.removeprefix("git+")
+    usual_repository = REPOSITORIES.get(spec.package, "")
+    if pull := _PULL_REQUEST.fullmatch(place):
+        server = repository if _ADDRESS.fullmatch(repository) else usual_repository or repository
+        return SourcePlace(server, f"refs/pull/{pull[1]}/head")
+    if match := _ADDRESS.fullmatch(place):
+        return SourcePlace(match["address"], match["revision"] or "HEAD")
+    if _PATH.match(place) or (not repository and Path(place).is_dir()):
+        return SourcePlace(place, "")
+    return SourcePlace(repository or usual_repository, place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,57 +123,45 @@ def open_place(spec: FromSource, repository: str = "") -> Iterator[Source]:
 
     Raises UsageError if the place doesn't exist, and CannotRunHereError if a repository doesn't answer.
     """
-    place, pull = spec.place, _PULL_REQUEST.fullmatch(spec.place)
-    folder, repository = Path(place).expanduser(), repository.removeprefix("git+")
-    if pull:
-        yield Source(_read_revision(spec, _find_repository(spec, repository), f"refs/pull/{pull[1]}/head"))
-    elif match := _ADDRESS.fullmatch(place):
-        yield Source(_read_revision(spec, match["address"], match["revision"] or "HEAD"))
-    elif folder.is_dir() and (_PATH.match(place) or not repository):
-        with git.copy_working_tree(folder) as snapshot:
-            yield Source(snapshot)
-    elif _PATH.match(place):
+    place = parse_place(spec, repository)
+    if place.revision:
+        yield Source(_read_revision(spec, place))
+        return
+    folder = Path(place.repository).expanduser()
+    if not folder.is_dir():
         reason = "is neither a folder nor a wheel" if folder.exists() else "does not exist"
-        raise UsageError(f"{place} {reason}, so {spec.package} cannot be built from it.", _EXAMPLES)
-    else:
-        yield Source(_read_revision(spec, repository or _find_repository(spec, ""), place))
+        raise UsageError(
+            f"{spec.place} {reason}, so {spec.package} cannot be built from it.",
+            "For example: -e tf2.21+keras@/path/to/checkout, or -e tf2.21+keras@git+file:///path@REVISION",
+        )
+    with git.copy_working_tree(folder) as snapshot:
+        yield Source(snapshot)
 
 
-_EXAMPLES = "For example: -e tf2.21+keras@/path/to/checkout, or -e tf2.21+keras@git+file:///path@REVISION"
-
-
-def _find_repository(spec: FromSource, repository: str) -> str:
-    """Return the address of the package's repository. If `repository` is a clone, its remote `origin` is used."""
-    address = repository if _ADDRESS.fullmatch(repository) else REPOSITORIES.get(spec.package, "")
-    if repository and not address:
-        address = git.read_origin(_check_folder(repository, spec.place))
-        if not address:
-            raise UsageError(
-                f"{repository} has no remote `origin`, so {spec.place!r} can't be found there.",
-                "Pass the address: --repository https://HOST/OWNER/NAME",
-            )
-    if not address:
+def _read_revision(spec: FromSource, place: SourcePlace) -> git.Snapshot:
+    """Return the files of a revision."""
+    repository = place.repository
+    if not repository:
         raise UsageError(
             f"The repository of {spec.package} is unknown, so {spec.place!r} can't be found.",
             "Pass a clone or an address: --repository FOLDER",
         )
-    return address
+    if place.folder is not None:
+        return git.read_commit(_check_folder(place.folder, place.revision), place.revision)
+    if not _ADDRESS.fullmatch(repository):  # a clone, whose `origin` has the pull request
+        repository = git.read_origin(_check_folder(Path(repository).expanduser(), spec.place))
+        if not repository:
+            raise UsageError(
+                f"{place.repository} has no remote `origin`, so {spec.place!r} can't be found there.",
+                "Pass the address: --repository https://HOST/OWNER/NAME",
+            )
+    advice = f"Check the network, or use a checkout: -e {spec.base}+{spec.package}@FOLDER"
+    return git.fetch_commit(repository, place.revision, advice)
 
 
-def _read_revision(spec: FromSource, repository: str, revision: str) -> git.Snapshot:
-    """Return the files of a revision. `repository` is a folder or an address."""
-    folder = repository.removeprefix("file://")
-    # a clone doesn't have the pull requests of its `origin`, but a server's folder does
-    if "://" in folder or revision.startswith("refs/"):
-        advice = f"Check the network, or use a checkout: -e {spec.base}+{spec.package}@FOLDER"
-        return git.fetch_commit(repository, revision, advice)
-    return git.read_commit(_check_folder(folder, revision), revision)
-
-
-def _check_folder(repository: str, revision: str) -> Path:
-    folder = Path(repository).expanduser()
+def _check_folder(folder: Path, revision: str) -> Path:
     if not folder.is_dir():
-        raise UsageError(f"The folder {repository} doesn't exist, so {revision!r} can't be found there.")
+        raise UsageError(f"The folder {folder} doesn't exist, so {revision!r} can't be found there.")
     return folder
 
 
@@ -210,14 +200,7 @@ def keep_wheel(path: Path, package: str, python: str) -> Wheel:
         raise UsageError(
             f"{path.name} is a wheel of {name}, not of {package}.", f"Write +{name}@ before the path of the wheel."
         )
-    python_version = tuple(int(part) for part in python.split("."))
-    platforms = [f"manylinux_2_{minor}_x86_64" for minor in range(5, 37)]
-    platforms += ["manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"]
-    supported = {
-        *cpython_tags(python_version, platforms=platforms),
-        *compatible_tags(python_version, platforms=platforms),
-    }
-    if not tags & supported:
+    if not tags & index.list_supported_tags(python):
         raise UsageError(f"{path.name} can't be installed: the environment has Python {python} on 64-bit x86 Linux.")
     with path.open("rb") as file:
         wheel = Wheel(f"{hashlib.file_digest(file, 'sha256').hexdigest()}/{path.name}", str(version))
@@ -364,9 +347,7 @@ def build_lock(folder: Path, python: str, instant: datetime) -> str:
     file.write_text("\n".join(requires) + "\n", encoding="utf-8")
     date = instant.isoformat().replace("+00:00", "Z")
     options = ["--only-binary=:all:", f"--exclude-newer={date}", f"--python-version={python}"]
-    process = index.compile_lock(
-        file, *options, "--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate"
-    )
+    process = index.compile_lock(file, *options)
     if process.returncode:
         message = get_last_lines(process.stderr, 12)
         raise CannotRunHereError(

@@ -20,7 +20,7 @@ from shlex import quote
 
 from harness.backends import registry
 from harness.environments.requested import FromSource, parse_requested
-from harness.environments.sources import is_on_this_machine
+from harness.environments.sources import parse_place
 from harness.files import parse_json, read, write_atomically
 from harness.fleet import check, ssh
 from harness.fleet.merge import Merged, merge
@@ -164,7 +164,10 @@ def _refuse_local_sources(planned: Planned, request: Request) -> None:
     wheels = [environment.name for environment in planned.environments if environment.wheel]
     for text in (*request.environments, request.reference):
         spec = parse_requested(text)
-        if text in wheels or (isinstance(spec, FromSource) and is_on_this_machine(spec, request.repository)):
+        is_local = isinstance(spec, FromSource) and (
+            spec.place.endswith(".whl") or parse_place(spec, request.repository).is_on_this_machine
+        )
+        if text in wheels or is_local:
             raise UsageError(
                 f"{text!r} is built from files of this machine, but --on {request.on} measures on other machines.",
                 "Push the commit, and pass its address: -e ENVIRONMENT+PACKAGE@https://HOST/OWNER/NAME@REVISION",

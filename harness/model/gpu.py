@@ -64,10 +64,7 @@ class Settings:
     Values that change on their own aren't included: the current clocks, and the current generation of the PCIe link,
     which drops when the GPU is idle. Locked clocks can't be read.
 
-    - `power_limit_watts`: the present limit, between `power_limit_least_watts` and `power_limit_most_watts`.
-    - `sm_clock_most_mhz`, `memory_clock_most_mhz`: the highest clocks. `application_…`: the application clocks
-      (`nvidia-smi -ac`).
-    - `ecc_pending`: the mode after the next restart.
+    - `sm_clock_most_mhz`: the highest clock. `application_…`: the application clocks (`nvidia-smi -ac`).
     - `compute_mode`: `default`, `exclusive process` or `prohibited`.
     - `pcie_generation`: the highest generation that both the GPU and its slot support. `pcie_generation_most`: the
       highest generation that the GPU supports.
@@ -78,14 +75,10 @@ class Settings:
     persistence: bool | None = None
     power_limit_watts: float | None = None
     power_limit_default_watts: float | None = None
-    power_limit_least_watts: float | None = None
-    power_limit_most_watts: float | None = None
     sm_clock_most_mhz: int | None = None
-    memory_clock_most_mhz: int | None = None
     application_sm_clock_mhz: int | None = None
     application_memory_clock_mhz: int | None = None
     ecc: bool | None = None
-    ecc_pending: bool | None = None
     compute_mode: str | None = None
     pcie_generation: int | None = None
     pcie_generation_most: int | None = None

@@ -125,11 +125,11 @@ def load_suites(project: Project) -> dict[str, Suite]:
 
 def read_suites(project: Project) -> tuple[dict[str, Suite], Findings]:
     """Return each valid suite by name, and the problems. Raises FileError if the file isn't TOML."""
-    from harness.scenarios import models  # noqa: PLC0415 - it imports pydantic
+    from harness.scenarios import models, validation  # noqa: PLC0415 - they import pydantic
 
     document = read_suite_tables(project)
     tables = {
-        name: models.validate(models.SuiteTable, table, document.findings, (name,))
+        name: validation.validate(models.SuiteTable, table, document.findings, (name,))
         for name, table in document.values.items()
     }
     path = project.scenarios / "suites.toml"

@@ -37,7 +37,7 @@ _PHASE = re.compile(r"""\.phase\(\s*(["'])(.+?)\1""")
 
 def parse(text: str, path: Path) -> Scenario:
     """Return the scenario that the text of the file `path` describes. Raises FileError with all problems."""
-    from harness.scenarios import models  # noqa: PLC0415 - it imports pydantic
+    from harness.scenarios import models, validation  # noqa: PLC0415 - they import pydantic
 
     document, table = _read(text, path)
     findings, values = document.findings, _read_axes(table)
@@ -48,7 +48,7 @@ def parse(text: str, path: Path) -> Scenario:
     sweeps = {axis for axis, entry in {**axis_tables, **environ_tables}.items() if isinstance(entry, dict)}
     phases = None if "script" in table else [match[2] for match in _PHASE.finditer(text)]
     context = models.HeaderContext(values, sweeps, phases)
-    script = models.validate(models.ScriptTable, document.values, findings, context=context)
+    script = validation.validate(models.ScriptTable, document.values, findings, context=context)
     arguments = {axis: values[axis] for axis in axis_tables}
     requires_python = str(document.values.get("requires-python", ""))
     signature.check(text, arguments, requires_python, findings)

@@ -1,29 +1,25 @@
 """Pydantic models of scenario headers and of suites.toml. Pydantic loads slowly, so import this module only at use."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any, Self, TypeAlias, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Self, TypeAlias
 
 from packaging import requirements
 from packaging.specifiers import SpecifierSet
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     FiniteFloat,
     Tag,
-    ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
 )
-from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+from pydantic_core import InitErrorDetails
 
 from harness.environments.requested import Files, FromSource, parse_requested
 from harness.model import issues
@@ -31,20 +27,24 @@ from harness.model.environment import Device
 from harness.model.errors import UsageError
 from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PERCENTILES, STEP, TRACES, Axes, has_values
 from harness.model.texts import find_nearest
-from harness.toml import Findings, Key, format_number_text, is_json, is_number, list_choices
+from harness.scenarios.validation import (
+    ERROR_LENGTH,
+    TomlTable,
+    make_error,
+    make_invalid_error,
+    make_validator,
+    raise_errors,
+)
+from harness.toml import Key, format_number_text, is_json, is_number, list_choices
 
 #: Axis names that scenarios can't use.
 _RESERVED = ("bench", "device", ENVIRONMENT, "scenario")
 #: Maximum length of an axis value in characters: tables and command lines show it.
 _VALUE_LENGTH = 200
-#: Maximum length of a value in an error.
-_ERROR_LENGTH = 100
 #: Phases that every launch has. A file can define others.
 _PHASES = ("container start", "interpreter start", "device", "first fill", "warm up", "steady state")
 #: The keys of claimed ranges, with the limit of each range and an example.
 _RANGES = {"ratio": (1, "ratio = [2, 5]"), "seconds": (0, "seconds = [5, 20]"), "bytes": (0, "bytes = [1000, 20000]")}
-
-Model = TypeVar("Model", bound="TomlTable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,103 +64,10 @@ class HeaderContext:
 Info: TypeAlias = "ValidationInfo[HeaderContext]"
 
 
-def validate(model: type[Model], values: Any, findings: Findings, key: Key = (), context: Any = None) -> Model | None:
-    """Return the model of the table at `key`. If the table has errors, add them to `findings` and return None."""
-    try:
-        return model.model_validate(values, context=context)
-    except ValidationError as error:
-        for details in error.errors(include_url=False):
-            _add_finding(details, model, findings, key)
-        return None
-
-
-def _add_finding(error: ErrorDetails, model: type["TomlTable"], findings: Findings, key: Key) -> None:
-    """Add an error of a model to `findings`, as a sentence with the line of its key or value."""
-    # pydantic adds parts in brackets, for keys of dictionaries and for cases of unions
-    location = tuple(part for part in error["loc"] if not str(part).startswith("["))
-    key, kind, value, context = (*key, *location), error["type"], error["input"], error.get("ctx", {})
-    name, names = f"`{findings.name(key)}`", [part for part in key if isinstance(part, str)]
-    table, field = _find_field(model, [part for part in location if isinstance(part, str)])
-    is_table = kind in ("dict_type", "model_type") or (field and next(_find_tables(field.annotation), None))
-    value = "" if isinstance(value, dict | list) else value
-    shown = repr(value) if isinstance(value, str) else str(value).lower()
-    shown = f" {shown if len(shown) <= _ERROR_LENGTH else f'{shown[:_ERROR_LENGTH]}…'}" if value != "" else ""
-    problem = error["msg"].replace("Input should be", "expected").replace(" after validation", "")
-    problem = re.sub("a valid dictionary.*", "a table", f"{problem[0].lower()}{problem[1:]}")
-    example = " or ".join((field and field.examples) or ())
-    if not example and is_table:
-        example = "[[PATH]]" if kind == "list_type" or isinstance(key[-1], int) else "[PATH]"
-    if not example and kind in ("list_type", "string_type", "too_short"):
-        example = f'NAME = "{value}"' if kind == "string_type" and key[-1] == names[-1] else 'NAME = ["one", "other"]'
-    example = example.replace("NAME", names[-1]).replace("PATH", ".".join(names))
-    advice = context.get("advice") or (f"Example: {example}" if example else "")
-    text = f"Invalid {name}{shown}: {problem}."
-    if kind == "extra_forbidden":
-        text, advice = f"{name} is not a known key.", list_choices(names[-1], table.model_fields, "keys")
-    elif kind == "missing" or error["input"] == "":
-        text = f"Missing {name}." if kind == "missing" else f"Missing {name}: {problem}."
-    findings.add(key, text, advice, value=context.get("value", str(value)))
-
-
-def _find_field(model: type["TomlTable"], names: Sequence[str]) -> tuple[type["TomlTable"], FieldInfo | None]:
-    """Return the table that contains the last key, and the field of the key or of the dictionary that contains it."""
-    field = None
-    for name in names[:-1]:
-        if field := model.model_fields.get(name):
-            model = next(_find_tables(field.annotation), model)
-    dictionary_field = field if field and get_origin(field.annotation) is dict else None
-    return model, model.model_fields.get(names[-1], dictionary_field) if names else None
-
-
-def _find_tables(annotation: Any) -> Iterator[type["TomlTable"]]:
-    """Yield the table models in a type annotation."""
-    if isinstance(annotation, type) and issubclass(annotation, TomlTable):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _find_tables(argument)
-
-
-def _make_invalid_error(problem: str, advice: str = "", value: str = "") -> PydanticCustomError:
-    """Return an error for pydantic. If `value` is given, the error is reported on the line of the value."""
-    return PydanticCustomError(
-        "invalid", "{problem}", {"problem": problem, "advice": advice, **({"value": value} if value else {})}
-    )
-
-
-def _make_error(location: Key, value: Any, problem: str, advice: str = "") -> InitErrorDetails:
-    """Return an error at `location` in the value that is validated."""
-    return InitErrorDetails(type=_make_invalid_error(problem, advice), loc=location, input=value)
-
-
-def _raise_errors(errors: Iterable[InitErrorDetails]) -> None:
-    """Raise ValidationError if there are errors."""
-    if line_errors := list(errors):
-        raise ValidationError.from_exception_data("table", line_errors)
-
-
-def _make_validator(
-    read: Callable[[Any], Any], problem: str, advice: str = "", *, converts: bool = False
-) -> AfterValidator:
-    """Return a validator that refuses a value if `read` raises ValueError or UsageError, or returns None or False."""
-
-    def check(value: Any) -> Any:
-        try:
-            result = read(value)
-        except UsageError as error:
-            raise _make_invalid_error(problem, f"{error.message} {error.advice}") from None
-        except ValueError:
-            result = None
-        if result is None or result is False:
-            raise _make_invalid_error(problem, advice)
-        return result if converts else value
-
-    return AfterValidator(check)
-
-
 def _check_distinct(values: list[str]) -> list[str]:
     for number, value in enumerate(values):
         if value in values[:number]:
-            raise _make_invalid_error(f"expected {value!r} once", "Remove the duplicate.", value)
+            raise make_invalid_error(f"expected {value!r} once", "Remove the duplicate.", value)
     return values
 
 
@@ -169,7 +76,7 @@ def _check_increasing(numbers: list[float]) -> list[float]:
         if previous >= number:
             pair = f"{format_number_text(number)} after {format_number_text(previous)}"
             problem = f"expected increasing numbers, each once, not {pair}"
-            raise _make_invalid_error(problem, "Sort the numbers.", format_number_text(number))
+            raise make_invalid_error(problem, "Sort the numbers.", format_number_text(number))
     return numbers
 
 
@@ -177,7 +84,7 @@ def _check_quantity(of: str, info: Info) -> str:
     """Check the quantity of an entry: the step, another quantity, or a phase in the file or one of its helpers."""
     names = list(dict.fromkeys([STEP, *PERCENTILES, PEAK, GROWTH, TRACES, *(info.context.phases or ()), *_PHASES]))
     if info.context.phases is not None and of not in names and find_nearest(of, names):
-        raise _make_invalid_error(
+        raise make_invalid_error(
             "expected a quantity or a phase of the file", list_choices(of, names, "possible values")
         )
     return of
@@ -190,11 +97,11 @@ def _parse_point(values: dict[str, Any], info: Info) -> dict[str, str]:
         axis_values = context.axes.get(axis)
         point[axis] = format_number_text(value) if axis in context.sweeps and is_number(value) else value
         if axis_values is None:
-            errors.append(_make_error((axis,), {}, "this is not an axis", list_choices(axis, context.axes, "axes")))
+            errors.append(make_error((axis,), {}, "this is not an axis", list_choices(axis, context.axes, "axes")))
         elif axis_values and point[axis] not in axis_values:
-            advice = list_choices(str(value)[:_ERROR_LENGTH], axis_values, "values")
-            errors.append(_make_error((axis,), value, f"expected a value of the axis {axis}", advice))
-    _raise_errors(errors)
+            advice = list_choices(str(value)[:ERROR_LENGTH], axis_values, "values")
+            errors.append(make_error((axis,), value, f"expected a value of the axis {axis}", advice))
+    raise_errors(errors)
     return point
 
 
@@ -210,32 +117,26 @@ _LOWER = re.compile(rf"(?!({'|'.join(_RESERVED)})$)[a-z][a-z0-9_]*")
 _UPPER = re.compile("[A-Z][A-Z0-9_]*")
 _NAME = "letters, digits and `_`, beginning with a letter"
 
-Requirement = Annotated[str, _make_validator(requirements.Requirement, "expected a requirement (PEP 508)")]
+Requirement = Annotated[str, make_validator(requirements.Requirement, "expected a requirement (PEP 508)")]
 Requirements = Annotated[list[Requirement], Field(examples=['NAME = ["tensorflow>=2.4"]'])]
-IssueName = Annotated[str, _make_validator(issues.parse, "expected an issue", converts=True)]
-Environment = Annotated[str, _make_validator(_normalize_environment, "expected an environment", converts=True)]
-Versions = Annotated[str, _make_validator(SpecifierSet, "expected a range of versions (PEP 440)", 'Example: ">=3.6"')]
+IssueName = Annotated[str, make_validator(issues.parse, "expected an issue", converts=True)]
+Environment = Annotated[str, make_validator(_normalize_environment, "expected an environment", converts=True)]
+Versions = Annotated[str, make_validator(SpecifierSet, "expected a range of versions (PEP 440)", 'Example: ">=3.6"')]
 Devices = Annotated[list[Annotated[Device, Field(strict=False)]], Field(min_length=1, examples=['NAME = ["cpu"]'])]
 Quantity = Annotated[str, AfterValidator(_check_quantity)]
 Point = Annotated[dict[str, Any], AfterValidator(_parse_point)]
 When = Annotated[Point, Field(examples=['NAME = { mode = "graph" }'])]
 Range = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
 AxisName = Annotated[
-    str, _make_validator(_LOWER.fullmatch, f"expected lower-case {_NAME}, and none of {', '.join(_RESERVED)}")
+    str, make_validator(_LOWER.fullmatch, f"expected lower-case {_NAME}, and none of {', '.join(_RESERVED)}")
 ]
-VariableName = Annotated[str, _make_validator(_UPPER.fullmatch, f"expected upper-case {_NAME}")]
+VariableName = Annotated[str, make_validator(_UPPER.fullmatch, f"expected upper-case {_NAME}")]
 AxisText = Annotated[str, Field(max_length=_VALUE_LENGTH)]
 AxisTexts = Annotated[list[AxisText], Field(min_length=1), AfterValidator(_check_distinct)]
 #: A name or a glob. A number (of a sweep) is converted to the text that cells have for it.
 Pattern = Annotated[str, BeforeValidator(lambda value: format_number_text(value) if is_number(value) else value)]
 Patterns = Annotated[list[Pattern], Field(min_length=1)]
-Positive = Annotated[int, _make_validator(lambda number: number > 0, "expected a number above 0")]
-
-
-class TomlTable(BaseModel):
-    """A table of TOML. Unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
+Positive = Annotated[int, make_validator(lambda number: number > 0, "expected a number above 0")]
 
 
 class SweepTable(TomlTable):
@@ -288,10 +189,8 @@ class PickTable(AxesTable):
     def check_sweeps(self, info: Info) -> Self:
         """Check that no axis is a sweep."""
         advice = "Remove this axis: environments are compared at each value of the sweep."
-        _raise_errors(
-            _make_error((axis,), {}, "this axis is a sweep", advice)
-            for axis in self.axes
-            if axis in info.context.sweeps
+        raise_errors(
+            make_error((axis,), {}, "this axis is a sweep", advice) for axis in self.axes if axis in info.context.sweeps
         )
         return self
 
@@ -313,21 +212,21 @@ class ComparisonTable(TomlTable):
         axes, along, errors = info.context.axes, self.along, []
         if along in info.context.sweeps:
             advice = "Use another axis: its values are compared at each value of the sweep."
-            errors.append(_make_error(("along",), along, "this axis is a sweep", advice))
+            errors.append(make_error(("along",), along, "this axis is a sweep", advice))
         elif along != ENVIRONMENT and along not in axes:
             advice = list_choices(along, [ENVIRONMENT, *axes], "possible values")
-            errors.append(_make_error(("along",), along, f"expected `{ENVIRONMENT}` or an axis", advice))
+            errors.append(make_error(("along",), along, f"expected `{ENVIRONMENT}` or an axis", advice))
         for name, value in (("plus", self.plus), ("against", self.against)):
             if along == ENVIRONMENT and value:
                 advice = f"Remove `{name}`: each environment is compared with the baseline of the run."
-                errors.append(_make_error((name,), value, f'expected nothing with along = "{ENVIRONMENT}"', advice))
+                errors.append(make_error((name,), value, f'expected nothing with along = "{ENVIRONMENT}"', advice))
             # without `against`, `plus` is compared with each other value
             values = axes.get(along) if along != ENVIRONMENT and (value or name == "plus") else None
             if values and value not in values:
                 errors.append(
-                    _make_error((name,), value, f"expected a value of {along}", list_choices(value, values, "values"))
+                    make_error((name,), value, f"expected a value of {along}", list_choices(value, values, "values"))
                 )
-        _raise_errors(errors)
+        raise_errors(errors)
         return self
 
 
@@ -335,7 +234,7 @@ class ExpectationTable(TomlTable):
     """`[[tool.harness.expect]]`."""
 
     observation: str = Field(min_length=1, examples=['NAME = "traces", the name in bench.observe()'])
-    value: Annotated[Any, _make_validator(is_json, "expected a value that JSON can store")] = Field(
+    value: Annotated[Any, make_validator(is_json, "expected a value that JSON can store")] = Field(
         examples=["NAME = 3", 'NAME = "text"', "NAME = [1, 2.5]"]
     )
     when: When = {}
@@ -370,18 +269,18 @@ class ClaimTable(TomlTable):
         ranges = [key for key in _RANGES if getattr(self, key)]
         advice = f"Write one of {', '.join(example for _, example in _RANGES.values())}."
         if len(ranges) != 1:
-            _raise_errors([_make_error((*ranges[-1:],), {}, f"expected one range, not {len(ranges)}", advice)])
+            raise_errors([make_error((*ranges[-1:],), {}, f"expected one range, not {len(ranges)}", advice)])
         key, (low, high) = ranges[0], getattr(self, ranges[0])
         limit, example = _RANGES[key]
         self.of = of = self.of or (GROWTH if key == "bytes" else STEP)
         errors = []
         if {"bytes": of != GROWTH, "ratio": of == GROWTH, "seconds": of in (PEAK, GROWTH, TRACES)}[key]:
-            errors.append(_make_error(("of",), of, f"expected a quantity that `{key}` can describe", advice))
+            errors.append(make_error(("of",), of, f"expected a quantity that `{key}` can describe", advice))
         if not limit < low < high:
             hint = ". If the other side takes longer, swap `worse` and `better`." if key == "ratio" else ""
             problem = f"expected two numbers above {limit}, the lower one first"
-            errors.append(_make_error((key,), [], problem, f"Example: {example}{hint}"))
-        _raise_errors(errors)
+            errors.append(make_error((key,), [], problem, f"Example: {example}{hint}"))
+        raise_errors(errors)
         return self
 
 
@@ -414,7 +313,7 @@ class HeaderTable(TomlTable):
     def check_sides(cls, claims: list[ClaimTable], info: Info) -> list[ClaimTable]:
         """Check that each side of a claim selects exactly one cell."""
         default, exclude = info.data.get("default", {}), info.data.get("exclude", [])
-        _raise_errors(
+        raise_errors(
             error
             for number, claim in enumerate(claims)
             for error in _find_side_errors((number,), claim, info.context, default, exclude)
@@ -429,31 +328,31 @@ def _find_side_errors(
     worse, better, when = claim.worse, claim.better, claim.when
     if better and not claim.ratio:
         advice = "Remove `better`: seconds and bytes describe only `worse`."
-        yield _make_error((*location, "better"), {}, "expected no second side", advice)
+        yield make_error((*location, "better"), {}, "expected no second side", advice)
     if not better and claim.ratio:
-        yield _make_error((*location, "better"), "", "expected the faster side")
+        yield make_error((*location, "better"), "", "expected the faster side")
     sides = {"worse": worse, **({"better": better} if better else {})}
     if worse == better:
         advice = "Change a value: the environment, or the value of an axis."
-        yield _make_error((*location, "better"), {}, "this is the same as `worse`", advice)
+        yield make_error((*location, "better"), {}, "this is the same as `worse`", advice)
     for axis, values in context.axes.items():
         named_in = [name for name, side in sides.items() if axis in side.axes]
         if named_in and better and axis in context.sweeps:
             advice = "Move this axis to `when`: values of a sweep aren't compared with each other."
-            yield _make_error((*location, named_in[0], axis), {}, "this axis is a sweep", advice)
+            yield make_error((*location, named_in[0], axis), {}, "this axis is a sweep", advice)
         elif named_in and axis in when:
             advice = f"Use {axis} in one place only."
-            yield _make_error((*location, "when"), {}, f"`{named_in[0]}` names {axis} too", advice)
+            yield make_error((*location, "when"), {}, f"`{named_in[0]}` names {axis} too", advice)
         elif len(named_in) < len(sides) and named_in:
             missing_side = next(name for name in sides if name not in named_in)
-            yield _make_error(
+            yield make_error(
                 (*location, missing_side),
                 {},
                 f"expected a value of {axis}, as in `{named_in[0]}`",
                 f"Specify {axis} on both sides, or in `when`.",
             )
         elif not named_in and axis not in {**default, **when} and len(values) > 1:
-            yield _make_error(
+            yield make_error(
                 location,
                 {},
                 f"expected a value of {axis}",
@@ -462,7 +361,7 @@ def _find_side_errors(
     for name, side in sides.items():
         axes = {**default, **when, **side.axes}
         if any(has_values(excluded, axes) for excluded in exclude):
-            yield _make_error(
+            yield make_error(
                 (*location, name), {}, "this is a combination of values that the header excludes", "Use other values."
             )
 

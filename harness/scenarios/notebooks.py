@@ -177,9 +177,7 @@ def _read_cells(text: str, path: Path) -> list[str | None]:
     """Return the text of each code cell, and None for other cells. Raises FileError for an invalid notebook."""
     try:
         document: Any = parse_json(text)
-        # format 3 had sheets of cells, with their text in `input`
-        cells = document["cells"] if "cells" in document else document["worksheets"][0]["cells"]
-        return [_get_source(cell) if cell["cell_type"] == "code" else None for cell in cells]
+        return [_get_source(cell) if cell["cell_type"] == "code" else None for cell in document["cells"]]
     except (ValueError, TypeError, KeyError, IndexError):
         raise FileError(
             [Problem(path, 0, "This is not a Jupyter notebook.", "Pass a notebook or a Python file.")]
@@ -187,7 +185,7 @@ def _read_cells(text: str, path: Path) -> list[str | None]:
 
 
 def _get_source(cell: dict[str, Any]) -> str:
-    source = cell.get("source", cell.get("input", ""))
+    source = cell["source"]
     return "".join(source) if isinstance(source, list) else str(source)
 
 

@@ -80,7 +80,7 @@ def find_beside(path: Path, text: str) -> list[Path]:
     folder, paths, texts = path.absolute().parent, [], [text]
     while texts:
         tree_text = texts.pop()
-        modules = [name for name in find_imports(tree_text) if name not in TAKEN]
+        modules = [name for name in _find_imports(tree_text) if name not in TAKEN]
         names = [file for name in modules for file in (f"{name}.py", name)] + _find_named_paths(tree_text)
         for name in dict.fromkeys(names):
             file = folder / name
@@ -120,7 +120,7 @@ def _can_copy(file: Path, folder: Path) -> bool:
         return False
 
 
-def find_imports(text: str) -> list[str]:
+def _find_imports(text: str) -> list[str]:
     """Return the top-level modules that a script imports, in order, without duplicates. Empty after a syntax error."""
     try:
         tree = ast.parse(text)

@@ -4,7 +4,6 @@ Before the first launch, the kit finds the code that comments `# harness: step` 
 """
 
 import importlib.util
-import json
 import re
 import sys
 import warnings
@@ -21,7 +20,7 @@ from harness.model.texts import joined
 from harness.scenarios import notebooks
 from harness.scenarios.catalog import write_cached
 from harness.scenarios.script_files import TAKEN, map_files
-from harness.toml import make_encoding_error
+from harness.toml import format_value, make_encoding_error
 
 #: Messages of Python 3's syntax errors in code for Python 2.
 _PYTHON_2 = re.compile(r"Missing parentheses in call to '(?:print|exec)'|multiple exception types must be parenth")
@@ -206,21 +205,11 @@ def find_labels(pattern: str) -> list[str]:
 
 def _mask_groups(pattern: str) -> str:
     """Return the text of a regular expression, with `…` for its groups."""
-    text, depth, index = "", 0, 0
-    while index < len(pattern):
-        char = pattern[index]
-        if char == "\\":
-            text += pattern[index + 1 : index + 2] if not depth and not pattern[index + 1 : index + 2].isalnum() else ""
-            index += 2
-            continue
-        if char == "(":
-            text += "…" if not depth else ""
-            depth += 1
-        elif char == ")":
-            depth -= 1
-        elif not depth and char not in "^$*+?":
-            text += char
-        index += 1
+    text, previous = pattern, ""
+    while text != previous:  # the innermost groups first
+        previous, text = text, re.sub(r"(?<!\\)\((?:\\.|[^()\\])*\)[*+?]*", "…", text)
+    # keep escaped punctuation, and remove classes such as \S, anchors and repetitions
+    text = re.sub(r"\\(\W)|\\\w|[\^$*+?]", r"\1", text)
     return " ".join(re.sub("…+", "…", text).split()) or "printed"
 
 
@@ -310,9 +299,9 @@ def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Seque
         "# dependencies = []",
         "#",
         "# [tool.harness]",
-        f"# title  = {_format_toml(script.path.name)}",
-        f"# script = {_format_toml(script.path.name)}",
-        *([f"# files  = {_format_toml(list(files))}"] if files else []),
+        f"# title  = {format_value(script.path.name)}",
+        f"# script = {format_value(script.path.name)}",
+        *([f"# files  = {format_value(list(files))}"] if files else []),
         *(line for entry in _list_comparisons(script, has_steps=has_steps) for line in ("#", *entry)),
         "# ///",
     ]
@@ -354,14 +343,9 @@ def _list_comparisons(script: Script, *, has_steps: bool) -> list[list[str]]:
     quantities |= {PRINTED + name: PRINTED + name for name in script.ratios}
     lines = ["# [[tool.harness.compare]]", "# name  = {}", '# along = "environment"', "# of    = {}"]
     return [
-        [line.format(_format_toml(value)) for line, value in zip(lines, ("", name, "", quantity), strict=True)]
+        [line.format(format_value(value)) for line, value in zip(lines, ("", name, "", quantity), strict=True)]
         for name, quantity in quantities.items()
     ]
-
-
-def _format_toml(value: object) -> str:
-    # a JSON text or list is valid TOML
-    return json.dumps(value, ensure_ascii=True)
 
 
 def format_literal(text: str) -> str:

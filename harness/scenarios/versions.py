@@ -1,19 +1,16 @@
 """Generates a scenario that compares two versions of a scenario's file, with an axis for the version."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from harness import toml
 from harness.model.errors import UsageError
-from harness.model.scenario import BEFORE_AND_AFTER, SIDE, STEP, Scenario
+from harness.model.scenario import BEFORE_AND_AFTER, SIDE, STEP, Axes, Scenario, Sweep
 from harness.scenarios import header
 from harness.scenarios.catalog import write_cached
-
-#: Keys of a header that describe the scenario itself, rather than its comparisons.
-_SHARED_KEYS = ("title", "source", "tags", "axes", "env", "default", "exclude", "profile")
 
 
 def write_side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[str, bytes], kind: str) -> Path:
@@ -28,12 +25,12 @@ def write_side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[st
     the cache can't be written.
     """
     sides = dict(zip(BEFORE_AND_AFTER, (before, after), strict=True))
-    texts = {side: _decode(files[f"{name}.py"]) for side, files in sides.items()}
-    parsed = {side: header.parse(text, Path(side, f"{name}.py")) for side, text in texts.items()}
-    documents = {side: toml.read_header(text, Path(side, f"{name}.py")).values for side, text in texts.items()}
+    parsed = {
+        side: header.parse(_decode(files[f"{name}.py"]), Path(side, f"{name}.py")) for side, files in sides.items()
+    }
     stem = f"{name}_{SIDE}_by_{SIDE}"
     files = {f"{side}/{file}": data for side, contents in sides.items() for file, data in contents.items()}
-    text = _format_scenario(name, parsed, _make_header(name, parsed, documents, list(files)))
+    text = _format_scenario(name, parsed, _make_header(name, parsed, list(files)))
     return write_cached(kind, files | {f"{stem}.py": text.encode()}) / f"{stem}.py"
 
 
@@ -42,89 +39,76 @@ def _decode(data: bytes) -> str:
     return data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
-def _make_header(
-    name: str, parsed: Mapping[str, Scenario], documents: Mapping[str, Mapping[str, Any]], files: Sequence[str]
-) -> dict[str, Any]:
+def _make_header(name: str, parsed: Mapping[str, Scenario], files: Sequence[str]) -> dict[str, Any]:
     """Return the generated scenario's header: the header of the newer version, without its comparisons."""
-    old_scenario, new_scenario = parsed.values()
-    old_table, new_table = (document["tool"]["harness"] for document in documents.values())
-    axes = {table: _share_axes(name, old_table.get(table, {}), new_table.get(table, {})) for table in ("axes", "env")}
-    if SIDE in new_scenario.axes:
+    old, new = parsed.values()
+    if SIDE in new.axes:
         raise UsageError(f"{name} already has an axis {SIDE!r}.", "To compare versions, rename this axis.")
-    # settings are missing here, because one header can have a setting as an axis that the other doesn't have
-    values = {axis: axis_values for table in axes.values() for axis, axis_values in table.items()}
-    quantities = dict.fromkeys(
-        [STEP, *(entry.of for entry in new_scenario.compare if entry.of in _list_comparisons(old_scenario))]
-    )
+    axes = _share_axes(name, old, new)
+
+    def is_shared(point: Axes) -> bool:
+        return all(axis not in axes or value in axes[axis] for axis, value in point.items())
+
+    tables = {axis: _make_axis(values, new.sweeps.get(axis)) for axis, values in axes.items()}
     base, head = BEFORE_AND_AFTER
+    quantities = {STEP, *(entry.of for entry in old.compare)}
     header_table: dict[str, Any] = {
-        **{key: new_table[key] for key in _SHARED_KEYS if key in new_table},
-        "axes": {**axes["axes"], SIDE: list(BEFORE_AND_AFTER)},
-        "env": axes["env"],
-        "default": {
-            axis: value for axis, value in new_table.get("default", {}).items() if _has_values(values, {axis: value})
-        },
-        "exclude": [point for point in new_table.get("exclude", []) if _has_values(values, point)],
+        "title": new.title,
+        "source": new.source,
+        "tags": list(new.tags),
+        "axes": {axis: table for axis, table in tables.items() if axis not in new.environ}
+        | {SIDE: list(BEFORE_AND_AFTER)},
+        "env": {axis: table for axis, table in tables.items() if axis in new.environ},
+        "default": {axis: value for axis, value in new.default.items() if is_shared({axis: value})},
+        "exclude": [dict(point) for point in new.exclude if is_shared(point)],
         "needs": [
-            {**need, "when": {**need.get("when", {}), SIDE: side}}
-            for side, tables in ((base, old_table), (head, new_table))
-            for need in tables.get("needs", [])
-            if _has_values(values, need.get("when", {}))
+            {key: value for key, value in asdict(need).items() if value} | {"when": {**need.when, SIDE: side}}
+            for side, scenario in parsed.items()
+            for need in scenario.needs
+            if is_shared(need.when)
         ],
         "compare": [
             {"name": f"{head} against {base}", "along": SIDE, "plus": head, "against": base, "of": quantity}
-            for quantity in quantities
+            for quantity in dict.fromkeys([STEP, *(entry.of for entry in new.compare if entry.of in quantities)])
         ],
+        "profile": {"data": list(new.data_handling)},
         "files": list(files),
     }
-    pythons = [new_scenario.requires_python, old_scenario.requires_python]
+    pythons = [new.requires_python, old.requires_python]
     return {
         "requires-python": ",".join(dict.fromkeys(filter(None, pythons))),
-        "dependencies": list(dict.fromkeys([*new_scenario.dependencies, *old_scenario.dependencies])),
-        "tool": {"harness": {key: value for key, value in header_table.items() if value not in ({}, [])}},
+        "dependencies": list(dict.fromkeys([*new.dependencies, *old.dependencies])),
+        "tool": {"harness": {key: value for key, value in header_table.items() if value not in ("", {}, [])}},
     }
 
 
-def _list_comparisons(scenario: Scenario) -> set[str]:
-    return {comparison.of for comparison in scenario.compare}
+def _share_axes(name: str, old: Scenario, new: Scenario) -> dict[str, list[str]]:
+    """Return the declared axes with the values that both versions have. Raises UsageError if these are too few.
 
-
-def _share_axes(name: str, old_axes: Mapping[str, Any], new_axes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the axes in a table with the values that both versions have. Raises UsageError if these are too few."""
+    Settings aren't declared: one header can have a setting as an axis that the other doesn't have.
+    """
     advice = "These versions can't be compared in one run. Measure each version in a separate run."
+    old_axes, new_axes = (
+        {axis: values for axis, values in scenario.axes.items() if axis not in scenario.settings}
+        for scenario in (old, new)
+    )
     if old_axes.keys() != new_axes.keys():
         names = ", ".join(sorted(old_axes.keys() ^ new_axes.keys()))
         raise UsageError(f"The two versions of {name} have different axes: only one of them has {names}.", advice)
-    shared_axes: dict[str, Any] = {}
-    for axis, axis_values in new_axes.items():
-        if isinstance(axis_values, dict) != isinstance(old_axes[axis], dict):
+    shared_axes = {axis: [value for value in new_axes[axis] if value in old_axes[axis]] for axis in new_axes}
+    for axis, common in shared_axes.items():
+        is_sweep = axis in new.sweeps
+        if is_sweep != (axis in old.sweeps):
             raise UsageError(f"The axis {axis} is a sweep in only one of the two versions of {name}.", advice)
-        is_sweep = isinstance(axis_values, dict)
-        values = axis_values["sweep"] if is_sweep else axis_values
-        other_values = old_axes[axis]["sweep"] if is_sweep else old_axes[axis]
-        common = [value for value in values if value in other_values]
         if len(common) < (2 if is_sweep else 1):
             problem = "fewer than two common values of the sweep" if is_sweep else "no common value of the axis"
             raise UsageError(f"The two versions of {name} have {problem} {axis}.", advice)
-        shared_axes[axis] = {**axis_values, "sweep": common} if is_sweep else common
     return shared_axes
 
 
-def _has_values(values: Mapping[str, Any], selection: Mapping[str, Any]) -> bool:
-    """Return whether `values` contain all selected values of each axis. An axis that isn't in `values` is skipped."""
-    for axis, selected in selection.items():
-        axis_values = values.get(axis)
-        if axis_values is None:
-            continue
-        texts = _format_values(axis_values["sweep"] if isinstance(axis_values, dict) else axis_values)
-        if not _format_values(selected if isinstance(selected, list) else [selected]) <= texts:
-            return False
-    return True
-
-
-def _format_values(values: Sequence[Any]) -> set[str]:
-    """Return values as texts, because a header can name a value of a sweep as a number or as a text."""
-    return {toml.format_number_text(value) if toml.is_number(value) else value for value in values}
+def _make_axis(values: Sequence[str], sweep: Sweep | None) -> Any:
+    """Return the table of a sweep, or the values of another axis."""
+    return {"sweep": [float(value) for value in values], "unit": sweep.unit} if sweep else values
 
 
 def _format_scenario(name: str, parsed: Mapping[str, Scenario], document: Mapping[str, Any]) -> str:
@@ -134,10 +118,10 @@ def _format_scenario(name: str, parsed: Mapping[str, Scenario], document: Mappin
     uses_keras = any(scenario.uses_keras for scenario in parsed.values())
     lines = [
         "# /// script",
-        *(f"# {key} = {_format_toml(value)}" for key, value in document.items() if key != "tool"),
+        *(f"# {key} = {toml.format_value(value)}" for key, value in document.items() if key != "tool"),
         "#",
         "# [tool.harness]",
-        *(f"# {key} = {_format_toml(value)}" for key, value in document["tool"]["harness"].items()),
+        *(f"# {key} = {toml.format_value(value)}" for key, value in document["tool"]["harness"].items()),
         "# ///",
         f'"""Two versions of the scenario {name}, in a file that `harness matrix --base` generated."""',
         "",
@@ -150,7 +134,10 @@ def _format_scenario(name: str, parsed: Mapping[str, Scenario], document: Mappin
         # harness looks for the name of Keras in a scenario's file
         *(["keras = None", ""] if uses_keras else []),
         # harness finds phases by these lines, and a comparison may be about one of them
-        *(f"# bench.phase({_format_json(comparison['of'])})" for comparison in document["tool"]["harness"]["compare"]),
+        *(
+            f"# bench.phase({json.dumps(comparison['of'], ensure_ascii=False)})"
+            for comparison in document["tool"]["harness"]["compare"]
+        ),
         "",
         f"def scenario({', '.join(['bench', *axes, SIDE])}):",
         f"    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), {SIDE})",
@@ -167,25 +154,3 @@ def _format_scenario(name: str, parsed: Mapping[str, Scenario], document: Mappin
         "",
     ]
     return "\n".join(lines)
-
-
-def _format_toml(value: Any) -> str:
-    """Return a value as TOML on one line."""
-    match value:
-        case dict():
-            return (
-                "{ "
-                + ", ".join(f"{_format_toml(str(key))} = {_format_toml(entry)}" for key, entry in value.items())
-                + " }"
-            )
-        case list():
-            return "[" + ", ".join(map(_format_toml, value)) + "]"
-        case str():
-            return re.sub(r"[\x7f-\x9f\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", _format_json(value))
-        case bool() | int() | float():
-            return json.dumps(value)
-    raise TypeError(f"a header can't store a {type(value).__name__}")
-
-
-def _format_json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

@@ -15,12 +15,13 @@ from harness.machine.cpus import choose
 from harness.machine.doctor import prerequisites
 from harness.machine.doctor.check import CheckResult
 from harness.machine.doctor.counters import CpuPlace
-from harness.machine.doctor.diagnosis import measure_noise
+from harness.machine.doctor.noise import measure_noise
 from harness.machine.gpu import selection
 from harness.machine.host import require_linux
 from harness.machine.lock import hold_machine
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
+from harness.model.texts import format_plain
 from harness.plan.availability import describe_gpu_support, list_gpu_rows
 from harness.plan.selection import resolve
 from harness.project import Project
@@ -38,13 +39,13 @@ def measure_cpu_noise(cpus: str, seconds: str, say: Callable[[str], None]) -> di
     pinned_cpus = choose(cpus, allowed, cpu_topology)
     place = CpuPlace(pinned_cpus or tuple(sorted(allowed)), frozenset(allowed), cpu_topology)
     with hold_machine():
-        diagnosis = measure_noise(place, duration, say)
+        say(f"Timing the same work repeatedly, for {format_plain(duration)} s.")
+        diagnosis = measure_noise(place, duration)
     return {
-        "score_percent": diagnosis.noise.score_percent,
+        "score_percent": diagnosis.score_percent,
         "grade": diagnosis.grade,
         "sentence": diagnosis.headline(pinned=pinned_cpus is not None),
         "cpus": list(place.cpus),
-        "seconds": diagnosis.period.seconds,
         "checks": [*map(_describe_check, diagnosis.checks)],
     }
 
@@ -57,7 +58,8 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
     """
     gpu_names = selection.parse_requested(gpu, gpus)
     project = Project.find()
-    host = registry.open_image_backend(project.root).gpu_host
+    backend = registry.open_image_backend(project.root)
+    host = backend.gpu_host
     catalog, selected = add_requested(load_environments(project), map(parse_requested, split_names(typed, "-e")))
     environments = [catalog[name] for name in resolve(selected or ["*"], list(catalog), "environment")]
     device = Device.GPU if gpu_names else Device.CPU
@@ -74,7 +76,7 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
             cards = selection.select_gpus(gpu_names, host)
     except CannotRunHereError as error:  # the error is the result of the check
         cards, gpu_errors = [], [prerequisites.report_unavailable_gpus(error.message, error.advice)]
-    checks = [check for backend in registry.open_all(project.root) for check in backend.findings(locks, gpu_names)]
+    checks = backend.findings(locks, gpu_names)
     # the driver of a remote engine can only be checked by a launch
     checks += [
         prerequisites.check_gpu_driver(host, wanted=bool(gpu_names) and host.is_here),

@@ -25,7 +25,7 @@ from harness.plan.availability import split
 from harness.plan.selection import Catalog, check_suites, make_unknown_error, resolve
 from harness.project import Project
 from harness.report.templates import make_environment
-from harness.scenarios import header, scripts, skeleton
+from harness.scenarios import header
 from harness.scenarios.catalog import (
     FoundScenarios,
     find_scenario_files,
@@ -207,20 +207,11 @@ def _count_available(project: Project, scenario: Scenario, environment: Environm
     return {**row, "cells": len(available_cells), "not_available": reason_rows}
 
 
-def create(name: str, title: str = "", folder: Path | None = None, script: Path | None = None) -> NewScenario:
+def create(name: str, title: str = "", folder: Path | None = None) -> NewScenario:
     """Write the skeleton of the scenario `name` into the project's scenarios/ or another folder.
 
-    With a plain script or notebook, the new scenario contains the code of that file. By default, it also has the name
-    of the file. Raises UsageError for an invalid or existing name, FileError for a script that isn't valid Python, and
-    CannotRunHereError if the file can't be written.
+    Raises UsageError for an invalid or existing name, and CannotRunHereError if the file can't be written.
     """
-    if script is not None and not name:
-        name = re.sub(r"\W+", "_", script.stem, flags=re.ASCII).strip("_").lower()
-    if not name:
-        raise UsageError(
-            "The name of the scenario is missing.",
-            "Example: harness scenarios new keras_fit. With the code of a script: harness scenarios new --from FILE",
-        )
     if Path(name).is_dir() or Path(name).name != name:
         folder_hint, name_hint = (Path(name), "NAME") if Path(name).is_dir() else (Path(name).parent, Path(name).stem)
         raise UsageError(
@@ -241,8 +232,7 @@ def create(name: str, title: str = "", folder: Path | None = None, script: Path 
             f"{name!r} is the name of a scenario that comes with harness.",
             f"Choose another name. Example: harness scenarios new my_{name}",
         )
-    title = title or (script.name if script else name.replace("_", " ").capitalize())
-    text = _make_skeleton_from_script(name, title, script, project) if script else _render_skeleton(name, title)
+    text = _render_skeleton(name, title or name.replace("_", " ").capitalize())
     try:
         if not folder:
             path.parent.mkdir(exist_ok=True)
@@ -257,12 +247,6 @@ def create(name: str, title: str = "", folder: Path | None = None, script: Path 
     target_folder, own_folders = path.parent.resolve(), [folder.resolve() for folder in project.scenario_folders]
     is_found = target_folder in (*own_folders, project.new_scenarios.resolve())
     return NewScenario(path, is_found, "" if target_folder in own_folders else shlex.quote(str(project.scenarios)))
-
-
-def _make_skeleton_from_script(name: str, title: str, path: Path, project: Project) -> str:
-    file, text, _ = scripts.read(path)
-    scripts.check(scripts.Script(path=path, name=file, text=text))
-    return skeleton.make_skeleton(name, text, title)
 
 
 def _render_skeleton(name: str, title: str) -> str:

@@ -107,7 +107,7 @@ def _check_options(path: Path, axes: Iterable[str], functions: Sequence[str]) ->
     if own_axes:
         raise UsageError(
             f"{path} is a plain script, and -a {own_axes[0]} needs a scenario with this axis.",
-            f"To create a scenario from the script: harness scenarios new --from {path}",
+            "To create a scenario for the code of the script: harness scenarios new NAME",
         )
 
 

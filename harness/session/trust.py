@@ -14,7 +14,7 @@ from enum import Enum, StrEnum
 from pathlib import Path
 
 from harness.environments.requested import FromSource, Requested
-from harness.environments.sources import find_folder
+from harness.environments.sources import parse_place
 from harness.files import get_cache_dir
 from harness.machine import git
 from harness.model.environment import Environment
@@ -93,8 +93,8 @@ def classify_package(spec: FromSource, project: Project, repository: str = "") -
     """Return the kind of a package from a source. `repository` is a folder or an address, for revisions."""
     if spec.place.endswith(".whl"):
         return classify_file(Path(spec.place.removeprefix("file://")).expanduser(), project)
-    folder, revision = find_folder(spec, repository)
-    return Kind.REVISION if folder is None else classify_commits(folder, [revision])
+    place = parse_place(spec, repository)
+    return Kind.REVISION if place.folder is None else classify_commits(place.folder, [place.revision])
 
 
 def classify_commits(folder: Path, revisions: Iterable[str]) -> Kind:

@@ -36,10 +36,9 @@ def test_listening_has_a_score_and_every_check_has_a_line():
     assert document["grade"] in {"quiet", "usable", "noisy"}
     assert document["sentence"].startswith(document["grade"].capitalize())
     assert len(document["cpus"]) == 1
-    assert document["seconds"] > 0
     names = [check["name"] for check in document["checks"]]
     checks = names[: names.index("Docker")]
-    assert len(set(checks)) == len(checks) == 4 + len(system.CHECKS)
+    assert len(set(checks)) == len(checks) == len(system.CHECKS)
     assert names[len(checks) : len(checks) + 2] == SURROUNDINGS
     for check in document["checks"]:
         assert check["level"] in set(Level)
@@ -147,7 +146,7 @@ def test_how_the_gpus_that_are_wanted_are_set_is_told_with_commands(has_gpus):
     has_gpus(Library([K80, H100], **NEW))
     wanted = checks(run("--no-listen", "--json", "--gpus", "1"))
     assert wanted["GPU 1 power limit"]["command"] == "sudo nvidia-smi -i 1 -pl 700"
-    assert {"GPU 1 clocks", "GPU 1 compute mode", "GPU 1 ECC", "GPU 1 PCIe link"} <= set(wanted)
+    assert {"GPU 1 clocks", "GPU 1 compute mode"} <= set(wanted)
     assert not [name for name in wanted if name.startswith("GPU 0 ")]
     # nobody asked for a GPU: what they are is told, and not how they are set
     assert "GPU 1 clocks" not in checks(run("--no-listen", "--json"))
@@ -163,4 +162,4 @@ def test_what_processes_call_themselves_cannot_change_the_terminal(monkeypatch):
     monkeypatch.setattr(system, "CHECKS", [check_named])
     text, document = run().stdout, json.loads(run("--json").stdout)
     assert "red (process 7) 100 % noise good" in " ".join(text.split())
-    assert document["checks"][4]["value"] == "red (process 7) 100 % noise good"
+    assert document["checks"][0]["value"] == "red (process 7) 100 % noise good"

@@ -139,7 +139,6 @@ COMMANDS = {
         scenarios new numpy
         scenarios new random
         scenarios new mine --directory none
-        scenarios new other --from absent.py
         scenarios check wasy
         scenarios check broken
         scenarios show wasy

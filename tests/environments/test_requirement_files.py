@@ -27,10 +27,8 @@ def write(folder: Path, name: str, text: str) -> Path:
 def test_files_have_the_requirements_that_apply(tmp_path, snapshot):
     assert {path.name: describe(path) for path in sorted(FILES.iterdir())} == snapshot
     # also with a project beside the lock, and on the newest Python
-    for name in ("poetry.lock", "pylock.toml"):
-        (tmp_path / name).mkdir()
-        shutil.copy(FILES / name, tmp_path / name)
-        assert describe(write(tmp_path / name, "pyproject.toml", "")) == describe(FILES / name)
+    shutil.copy(FILES / "pylock.toml", tmp_path)
+    assert describe(write(tmp_path, "pyproject.toml", "")) == describe(FILES / "pylock.toml")
     file = read(write(tmp_path, "r.txt", f'x==1 ; python_version >= "{PYTHONS[-1]}"\ny==2'))
     assert file.depends_on_python
     assert (file.list_requirements(PYTHONS[-1]), file.list_requirements("3.11")) == (["x==1", "y==2"], ["y==2"])
@@ -61,8 +59,12 @@ REFUSED = [
     ("e.yml", "dependencies: [numpy=1.26.4=py311h64a7726_0]"),
     ("e.yml", "dependencies: {numpy: 1}"),
     ("e.yml", "dependencies: [[numpy]]"),
-    ("poetry.lock", "[[package]]\nname='x'\nversion='1'\nsource={type='git'}"),
-    ("pylock.toml", "[[packages]]\nname='x'\nversion='1'\nvcs={}"),
+    (
+        "pylock.toml",
+        "lock-version='1.0'\ncreated-by='x'\n[[packages]]\nname='x'\nversion='1'\n"
+        "vcs={type='git', commit-id='1', url='https://example.org/x'}",
+    ),
+    ("pylock.toml", "a = 1"),
     ("poetry.lock", "a = 1"),
     ("pyproject.toml", ""),
 ]
@@ -81,7 +83,7 @@ def test_other_files_are_refused(tmp_path, snapshot):
     assert texts == snapshot
     # what the parsers say is theirs
     assert "line 2: " in refuse("e.yml", "name: x\na: [")
-    for name, text in (("e.yml", "a: " + "[" * 1000), ("poetry.lock", "a = "), ("uv.lock", "a = ")):
+    for name, text in (("e.yml", "a: " + "[" * 1000), ("pylock.toml", "a = "), ("uv.lock", "a = ")):
         assert f"/{name}" in refuse(name, text)
 
 
@@ -140,7 +142,7 @@ def test_no_error_quotes_a_file_elsewhere_that_a_line_or_a_link_names(lines, tmp
         refusal = catch_text(UsageError, read, write(folder, f"{number}.txt", f"x==1\n-r {name}"))
         assert "s3cret" not in refusal
         assert " is outside the folder of " in refusal
-    for name in ("r.txt", "e.yml", "poetry.lock", "uv.lock"):
+    for name in ("r.txt", "e.yml", "pylock.toml", "uv.lock"):
         (folder / name).symlink_to(tmp_path / "elsewhere")
         assert "s3cret" not in catch_text(UsageError, read, folder / name), name
     (folder / "uv.lock").unlink()

@@ -5,7 +5,7 @@ import pytest
 
 from harness.environments import sources
 from harness.environments.requested import FromSource, Named
-from harness.environments.sources import is_on_this_machine
+from harness.environments.sources import parse_place
 from harness.model.environment import Device, Environment, Lock, Requirement, pins
 from harness.model.errors import UsageError
 from tests.errors import catch_text
@@ -19,7 +19,6 @@ def test_a_source_is_on_this_machine_or_has_an_address():
     places = {
         ("/keras", ""): True,
         ("~/keras", "https://host/a/keras"): True,
-        ("dist/keras.whl", ""): True,
         ("git+file:///keras@v3", ""): True,
         ("git+https://host/a/keras@v3", "/clone"): False,
         ("v3", ""): False,
@@ -27,10 +26,10 @@ def test_a_source_is_on_this_machine_or_has_an_address():
         ("v3", "git+file:///clone"): True,
         ("v3", "https://host/a/keras"): False,
         ("pr/12", ""): False,
-        ("pr/12", "/clone"): True,
+        ("pr/12", "file:///server"): True,
     }
     assert {
-        (place, repository): is_on_this_machine(FromSource(Named("tf2.21"), "keras", place), repository)
+        (place, repository): parse_place(FromSource(Named("tf2.21"), "keras", place), repository).is_on_this_machine
         for place, repository in places
     } == places
 

@@ -38,9 +38,6 @@ def test_code_cells_are_one_script_and_cells_are_counted_as_the_page_shows_them(
     # operators and texts are no magics, and a cell's own error is left to Python
     for cell in ('x = (7\n%  4)\ns = """\n!pip install x\n%timeit\n"""\nwhat = "is it?"', "x = = 1"):
         assert notebooks.convert_notebook(notebook(cell), PATH) == (f"# cell 1\n{cell}\n", [])
-    # format 3
-    cells = [{"cell_type": "code", "input": ["x = 1\n"]}, {"cell_type": "heading", "source": "T"}]
-    assert notebooks.convert_notebook(json.dumps({"worksheets": [{"cells": cells}]}), PATH)[0] == "# cell 1\nx = 1\n"
 
 
 def test_magics_that_only_show_or_set_something_are_left_out_and_told(snapshot):

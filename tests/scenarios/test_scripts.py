@@ -31,13 +31,13 @@ def test_a_literal_is_the_text_and_begins_no_header(text):
 
 def test_a_script_becomes_a_scenario_that_the_catalogue_reads_and_the_same_script_the_same_file():
     first, *others = [
-        script('print("""a\\n""")\n', "My script-2.py"),
+        script('print("""a\\n""")\n', "My script-2 🔥.py"),
         script("x = 2"),
         script("x = 2", arguments=["-f"]),
     ]
     path = scripts.write(first, "scripts")
     scenario = load_scenario(path)
-    assert (scenario.name, scenario.script, scenario.title) == ("my_script_2", "My script-2.py", "My script-2.py")
+    assert (scenario.name, scenario.script, scenario.title) == ("my_script_2", "My script-2 🔥.py", "My script-2 🔥.py")
     assert [entry.along for entry in scenario.compare] == ["environment"] * len(scenario.compare)
     assert scripts.write(first, "scripts") == path
     assert len({path, *(scripts.write(other, "scripts") for other in others)}) == 3

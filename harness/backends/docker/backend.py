@@ -23,7 +23,7 @@ from harness.backends.untrusted_text import Tail
 from harness.backends.verification import Verification
 from harness.machine import host
 from harness.machine.doctor import prerequisites
-from harness.machine.doctor.check import CheckResult, Level
+from harness.machine.doctor.check import CheckResult
 from harness.model.backend import (
     BackendFacts,
     GpuWay,
@@ -137,12 +137,11 @@ class DockerBackend(ImageBackend):
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
         """Raise CannotRunHereError if there isn't enough disk space for the images that must be built."""
-        disk_space = self.images.room(requirements)
-        if disk_space.level is Level.BAD:
-            count, free, needed = (disk_space.facts[key] for key in ("images", "free", "needed"))
+        space = self.images.room(requirements)
+        if space.free is not None and space.free < space.needed:
             raise CannotRunHereError(
-                f"{counted(count, 'image')} must be built. This needs about {needed / 1e9:.0f} GB of disk space, but "
-                f"{disk_space.facts['where']} has only {free / 1e9:.1f} GB.",
+                f"{counted(space.images, 'image')} must be built. This needs about {space.needed / 1e9:.0f} GB of disk "
+                f"space, but {space.folder} has only {space.free / 1e9:.1f} GB.",
                 "Remove images that you no longer need (docker system df lists them), or request fewer environments "
                 "(-e).",
             )
@@ -154,12 +153,10 @@ class DockerBackend(ImageBackend):
             facts = self.engine.facts
         except CannotRunHereError as error:
             message = error.message.rstrip(".")
-            return [prerequisites.check_docker("", error=message, mend=error.advice, wanted=bool(wanted)), builder]
-        engine = prerequisites.check_docker(
-            self.engine.version, api=facts.api, where=facts.where, is_podman=self.engine.is_podman
-        )
-        priority = prerequisites.check_priority("containers", is_possible=find_priority(self.engine, [0]) is not None)
-        checks = [engine, builder, self.images.room(requirements), priority]
+            return [prerequisites.report_missing_docker(message, error.advice, wanted=bool(wanted)), builder]
+        engine = prerequisites.check_docker(self.engine.version, where=facts.where, is_podman=self.engine.is_podman)
+        priority = prerequisites.check_priority(is_possible=find_priority(self.engine, [0]) is not None)
+        checks = [engine, builder, prerequisites.check_disk_space(self.images.room(requirements)), priority]
         if wanted or not self.gpu_host.absent:
             checks.append(self._check_access(wanted, requirements))
         return checks
@@ -181,12 +178,10 @@ class DockerBackend(ImageBackend):
             return prerequisites.check_gpu_access(self.access.way.words, told=messages, wanted=needs_gpus)
         except gpu_refusals.GpuRefusedError as error:
             do = error.do.removeprefix(gpus.DOCTOR_ADVICE) if needs_gpus else error.do
-            advice, command = f"{do}{':' if error.command else '.'}", error.command
-            return prerequisites.check_gpu_access(
-                "", error=error.message, advice=advice, command=command, wanted=needs_gpus
-            )
+            advice = f"{do}{':' if error.command else '.'}"
+            return prerequisites.report_missing_gpu_access(error.message, advice, error.command, wanted=needs_gpus)
         except CannotRunHereError as error:
-            return prerequisites.check_gpu_access("", error=error.message, advice=error.advice, wanted=needs_gpus)
+            return prerequisites.report_missing_gpu_access(error.message, error.advice, wanted=needs_gpus)
 
     def build_wheel(self, recipe: WheelRecipe, folder: Path) -> None:
         """Build a wheel in a container without a network. Raises CannotRunHereError."""

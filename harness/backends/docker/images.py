@@ -20,8 +20,7 @@ from harness.backends.docker.recipe import Image
 from harness.backends.untrusted_text import join_lines
 from harness.backends.wheels import BUILD_SECONDS
 from harness.files import replace_file
-from harness.machine.doctor.check import CheckResult
-from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES, check_disk_space
+from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES, DiskSpace
 from harness.model.backend import (
     ImageState,
     KeptImage,
@@ -92,8 +91,8 @@ class Images:
             if image.state is not ImageState.BUILT
         ]
 
-    def room(self, requirements: Sequence[Requirement]) -> CheckResult:
-        """Check whether the disk has enough space for the images to build, if the disk is visible here."""
+    def room(self, requirements: Sequence[Requirement]) -> DiskSpace:
+        """Return the disk space for the images to build, and the free space if the disk is visible here."""
         missing = self.unprepared(requirements)
         image_folder = str(self._engine.info.get("DockerRootDir", "")) if self._engine.is_here else ""
         try:
@@ -105,7 +104,7 @@ class Images:
         )
         bases = self.unprepared(_find_bases(missing))
         needed += sum(ENVIRONMENT_BYTES[base.device] for base in bases if base not in missing)
-        return check_disk_space(free, needed, len(missing), image_folder)
+        return DiskSpace(free, needed, len(missing), image_folder)
 
     def prepare(
         self,

@@ -22,8 +22,6 @@ from harness.backends.untrusted_text import Tail
 from harness.backends.verification import SCRIPT, Verification, verify_output
 from harness.files import get_cache_dir
 from harness.machine import cpus, host, niceness
-from harness.machine.doctor import prerequisites
-from harness.machine.doctor.check import CheckResult
 from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES
 from harness.machine.gpu.host import find_driver_error
 from harness.machine.interpreters import find_supply
@@ -122,10 +120,6 @@ class LocalBackend(RegisteredBackend):
     def build_wheel(self, recipe: WheelRecipe, folder: Path) -> None:
         """Build a wheel on this machine, with this user's rights. Raises CannotRunHereError."""
         self.environments.build_wheel(recipe, folder)
-
-    def findings(self, requirements: Sequence[Requirement], wanted: Sequence[str]) -> list[CheckResult]:
-        """Return the doctor's result for the priority of launches."""
-        return [prerequisites.check_priority("local environments", is_possible=_can_give_priority([0]))]
 
     def give_priority(self, cpus: Collection[int]) -> list[str]:
         """Give launches on these CPUs the lowest nice value, if this process may set it and other CPUs remain."""

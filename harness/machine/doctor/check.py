@@ -1,11 +1,7 @@
 """Results of checks: a value, its level, and advice."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
-
-from harness.model.texts import format_plain
 
 #: The text for a value that the kernel doesn't report, as in most containers and virtual machines.
 NOT_SHOWN = "this system doesn't report it"
@@ -24,8 +20,7 @@ class Level(StrEnum):
 class CheckResult:
     """One line of the doctor's report. The fields are also the keys in the JSON report.
 
-    `value` is the finding. `advice`, in sentences, and `command` are empty if there is no problem. `facts` are the
-    underlying numbers, as JSON values.
+    `value` is the finding. `advice`, in sentences, and `command` are empty if there is no problem.
     """
 
     name: str
@@ -33,12 +28,9 @@ class CheckResult:
     level: Level
     advice: str
     command: str
-    facts: Mapping[str, Any]
 
 
-def make_result(
-    name: str, level: Level, value: str | None, facts: Mapping[str, Any], *, advice: str = "", command: str = ""
-) -> CheckResult:
+def make_result(name: str, level: Level, value: str | None, advice: str = "", command: str = "") -> CheckResult:
     """Return the result of a check. A value of None means that the system doesn't report it.
 
     If the level is good or unknown, the advice is left out.
@@ -47,7 +39,7 @@ def make_result(
         level, value = Level.UNKNOWN, NOT_SHOWN
     if level not in (Level.WARN, Level.BAD):
         advice = command = ""
-    return CheckResult(name, value, level, advice, command, facts)
+    return CheckResult(name, value, level, advice, command)
 
 
 def grade(value: float, warn: float, bad: float) -> Level:
@@ -55,13 +47,3 @@ def grade(value: float, warn: float, bad: float) -> Level:
     if value < warn:
         return Level.GOOD
     return Level.WARN if value < bad else Level.BAD
-
-
-def format_number(value: float) -> str:
-    """Format a number with two digits: `0.42`, `12`, `130`."""
-    return format_plain(value, 2) if value < 10 else f"{value:,.0f}"
-
-
-def format_gibibytes(count: float) -> str:
-    """Format bytes of memory: `7.8 GiB`."""
-    return f"{count / 2**30:.1f} GiB"

@@ -1,12 +1,10 @@
 """Counters of the kernel, and the period between two readings.
 
-psutil reads processes and memory. CPU times are read here, because psutil numbers CPUs by their position in a list.
-If a CPU is offline, these positions differ from the CPU numbers.
+psutil reads processes. CPU times are read here, because psutil numbers CPUs by their position in a list. If a CPU is
+offline, these positions differ from the CPU numbers.
 """
 
-import os
 import re
-import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +13,6 @@ import psutil
 
 from harness.machine import sysfs
 from harness.machine.topology import Topology
-
-#: Sysfs CPU directory, relative to the filesystem root.
-CPUS = "sys/devices/system/cpu"
-
-#: Bytes per page in psutil's count of swapped pages.
-_PAGE_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,39 +43,25 @@ class CpuUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """Bytes of memory, and the pages swapped in or out since the machine started (None if they aren't counted)."""
-
-    total: int
-    available: int
-    swap_total: int
-    swap_used: int
-    swapped_pages: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class Counters:
     """The kernel's counters since the machine started, and the time of the reading in seconds.
 
-    `own` are the CPU seconds of this process. The keys of `ticks` and `throttles` are CPU numbers.
+    `own` are the CPU seconds of this process. The keys of `ticks` are CPU numbers.
     """
 
     seconds: float
     own: float
     ticks: Mapping[int, Ticks]
     processes: Mapping[psutil.Process, CpuUse]
-    throttles: Mapping[int, int]
-    memory: Memory | None
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The period of a check: the counters at its start and end, and the load average before it."""
+    """The period of a check: the counters at its start and end."""
 
     place: CpuPlace
     before: Counters
     after: Counters
-    load: float | None
 
     @property
     def seconds(self) -> float:
@@ -102,19 +80,9 @@ class Period:
         )
 
 
-def read_counters(place: CpuPlace, now: float, own: float) -> Counters:
+def read_counters(root: Path, now: float, own: float) -> Counters:
     """Read all counters at the time `now`. `own` are the CPU seconds of this process."""
-    return Counters(
-        now, own, read_ticks(place.root), read_processes(), read_throttles(place.root, place.cpus), read_memory()
-    )
-
-
-def read_load_average() -> float | None:
-    """Return the number of runnable threads, averaged over the last minute, or None."""
-    try:
-        return os.getloadavg()[0]
-    except OSError:
-        return None
+    return Counters(now, own, read_ticks(root), read_processes())
 
 
 def read_ticks(root: Path) -> dict[int, Ticks]:
@@ -136,28 +104,3 @@ def read_processes() -> dict[psutil.Process, CpuUse]:
         for process in psutil.process_iter(["name", "cpu_times"])
         if (times := process.info["cpu_times"]) is not None
     }
-
-
-def read_throttles(root: Path, cpus: Collection[int]) -> dict[int, int]:
-    """Return how often heat slowed down each of `cpus` since the machine started, if it is counted."""
-    throttles = {}
-    for cpu in cpus:
-        folder = root / CPUS / f"cpu{cpu}/thermal_throttle"
-        counts = [sysfs.read_integer(folder / f"{part}_throttle_count") for part in ("core", "package")]
-        if counts != [None, None]:
-            throttles[cpu] = sum(count or 0 for count in counts)
-    return throttles
-
-
-def read_memory() -> Memory | None:
-    """Return the machine's memory, or None if the system doesn't report it."""
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            memory, swap = psutil.virtual_memory(), psutil.swap_memory()
-    except (OSError, KeyError):
-        return None
-    # if the kernel doesn't count swapped pages, psutil warns and returns 0
-    is_counted = not any("'sin'" in str(warning.message) for warning in caught)
-    pages = (swap.sin + swap.sout) // _PAGE_BYTES if is_counted else None
-    return Memory(memory.total, memory.available, swap.total, swap.used, pages)

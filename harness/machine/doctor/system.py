@@ -1,30 +1,17 @@
-"""Checks of the system: other processes' use of the CPUs, and settings that affect CPU speed.
-
-The battery is read here, because psutil mistakes a wireless mouse's battery for the machine's.
-"""
+"""Checks of the system: other processes' use of the CPUs, and settings that affect CPU speed."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Collection, Sequence
 
 from harness.machine import sysfs
-from harness.machine.cpus import describe, find_idle_siblings, find_shared_siblings
-from harness.machine.doctor.check import (
-    NOT_SHOWN,
-    CheckResult,
-    Level,
-    format_gibibytes,
-    format_number,
-    grade,
-    make_result,
-)
-from harness.machine.doctor.counters import CPUS, Period
+from harness.machine.cpus import describe, find_shared_siblings
+from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, grade, make_result
+from harness.machine.doctor.counters import Period
 from harness.machine.quota import read_quota
 from harness.model.texts import counted, format_plain
 
-if TYPE_CHECKING:
-    import psutil
+#: Sysfs CPU directory, relative to the filesystem root.
+CPUS = "sys/devices/system/cpu"
 
 #: Percentages of steal time. One tick in 20 s is 0.05 %, so a lower value can't be distinguished from 0.
 STEAL_WARN_PERCENT, STEAL_BAD_PERCENT = 0.2, 1.0
@@ -38,9 +25,6 @@ MACHINE_BAD = 0.5
 #: The largest number of listed processes, and the lowest CPU use of a listed process in percent of one CPU.
 NAMED, FEWEST_PERCENT = 3, 1.0
 
-#: With less than this share of the memory available, the next launch may make the machine swap.
-SHORT = 0.1
-
 
 def check_steal(period: Period) -> CheckResult:
     """Check the share of CPU time that the hypervisor gave to other machines.
@@ -49,43 +33,44 @@ def check_steal(period: Period) -> CheckResult:
     """
     used_ticks = period.ticks(period.place.cpus)
     if used_ticks is None or used_ticks.total <= 0:
-        return make_result("steal", Level.UNKNOWN, None, {"percent": None, "reported": None})
+        return make_result("steal", Level.UNKNOWN, None)
     percent = 100 * used_ticks.stolen / used_ticks.total
     level = Level.UNKNOWN
     value = "none, and none since the machine started, but this hypervisor may not report steal time"
-    reported = any(ticks.stolen for ticks in period.after.ticks.values()) or period.place.topology.virtual is False
-    if reported:
+    if any(ticks.stolen for ticks in period.after.ticks.values()) or period.place.topology.virtual is False:
         level = grade(percent, STEAL_WARN_PERCENT, STEAL_BAD_PERCENT)
-        value = f"{format_number(percent)} % of the time went to other virtual machines on the host"
+        value = f"{format_plain(percent, 2)} % of the time went to other virtual machines on the host"
     return make_result(
         "steal",
         level,
         value,
-        {"percent": percent, "reported": reported},
-        advice="Other virtual machines use this CPU. Measure at another time, or rent a machine with dedicated CPUs "
+        "Other virtual machines use this CPU. Measure at another time, or rent a machine with dedicated CPUs "
         "(a dedicated host or bare metal).",
     )
 
 
-def compute_shares(period: Period) -> dict["psutil.Process", float]:
-    """Return the CPU use of other processes, in percent of one CPU. Processes that have ended are missing."""
-    before, after = period.before.processes, period.after.processes
-    return {
-        process: 100 * (use.seconds - (before[process].seconds if process in before else 0.0)) / period.seconds
-        for process, use in after.items()
-        if process.pid != os.getpid()
-    }
-
-
-def find_busiest(period: Period) -> list[dict[str, Any]]:
-    """Return the busiest other processes: number, name, percent of one CPU."""
-    shares = compute_shares(period)
-    busiest = sorted(shares, key=lambda process: (-shares[process], process.pid))[:NAMED]
-    return [
-        {"pid": process.pid, "name": period.after.processes[process].name, "percent": shares[process]}
-        for process in busiest
-        if shares[process] >= FEWEST_PERCENT
-    ]
+def check_other_load(period: Period) -> CheckResult:
+    """Check other processes' use of the whole machine, and of the measured CPUs and their siblings."""
+    place, count = period.place, len(period.after.ticks)
+    used_cpus = _count_cpus_used_by_others(period, period.after.ticks.keys())
+    used_here = _count_cpus_used_by_others(period, {*place.cpus, *place.topology.others(place.cpus)})
+    if used_cpus is None or used_here is None:
+        return make_result("other load", Level.UNKNOWN, None)
+    level = Level.GOOD
+    if used_here >= HERE_BAD or used_cpus >= MACHINE_BAD * count:
+        level = Level.BAD
+    elif used_here >= HERE_WARN or used_cpus >= MACHINE_WARN:
+        level = Level.WARN
+    busiest = _list_busiest(period)
+    value = f"other processes use {used_cpus:.2f} of {count} CPUs, including {used_here:.2f} where launches run"
+    return make_result(
+        "other load",
+        level,
+        f"{value}: {', '.join(busiest)}" if busiest else value,
+        f"End {'the processes that are named here' if busiest else 'other processes'}, or wait until they end. "
+        "Processes in containers and of other users count, too.",
+        "top -o %CPU",
+    )
 
 
 def _count_cpus_used_by_others(period: Period, cpus: Collection[int]) -> float | None:
@@ -97,47 +82,20 @@ def _count_cpus_used_by_others(period: Period, cpus: Collection[int]) -> float |
     return max(0.0, (ticks.busy / os.sysconf("SC_CLK_TCK") - own_seconds) / period.seconds)
 
 
-def check_other_load(period: Period) -> CheckResult:
-    """Check other processes' use of the whole machine, and of the measured CPUs and their siblings."""
-    place, count, busiest = period.place, len(period.after.ticks), find_busiest(period)
-    used_cpus = _count_cpus_used_by_others(period, period.after.ticks.keys())
-    used_here = _count_cpus_used_by_others(period, {*place.cpus, *place.topology.others(place.cpus)})
-    level = Level.GOOD
-    if used_cpus is None or used_here is None:
-        level = Level.UNKNOWN
-    elif used_here >= HERE_BAD or used_cpus >= MACHINE_BAD * count:
-        level = Level.BAD
-    elif used_here >= HERE_WARN or used_cpus >= MACHINE_WARN:
-        level = Level.WARN
-    # the sum misses processes that have ended, and processes in other containers
-    visible_cpus = sum(compute_shares(period).values()) / 100
-    is_mostly_unseen = used_cpus is not None and used_cpus >= MACHINE_WARN and visible_cpus < used_cpus / 2
-    description = NOT_SHOWN if used_cpus is None else f"other processes use {used_cpus:.2f} of {count} CPUs"
-    if used_cpus is not None and used_here is not None:
-        description += f", including {used_here:.2f} where launches run"
-    parts = [
-        description,
-        "" if period.load is None else f"load average before: {period.load:.2f}",
-        ", ".join(f"{process['name']} (process {process['pid']}) {process['percent']:.0f} %" for process in busiest),
-        "mostly by processes that have ended or aren't visible" if is_mostly_unseen else "",
+def _list_busiest(period: Period) -> list[str]:
+    """Return the busiest other processes with their percentage of one CPU, without processes that have ended."""
+    before = period.before.processes
+    shares = [
+        (100 * (use.seconds - (before[process].seconds if process in before else 0.0)) / period.seconds, process, use)
+        for process, use in period.after.processes.items()
+        if process.pid != os.getpid()
     ]
-    facts = {
-        "others": used_cpus,
-        "here": used_here,
-        "cpus": count,
-        "average": period.load,
-        "busiest": busiest,
-        "mostly_unseen": is_mostly_unseen,
-    }
-    return make_result(
-        "other load",
-        level,
-        "; ".join(filter(None, parts)),
-        facts,
-        advice=f"End {'the processes that are named here' if busiest else 'other processes'}, or wait until they end. "
-        "Processes in containers and of other users count, too.",
-        command="top -o %CPU",
-    )
+    busiest = sorted(shares, key=lambda entry: (-entry[0], entry[1].pid))[:NAMED]
+    return [
+        f"{use.name} (process {process.pid}) {percent:.0f} %"
+        for percent, process, use in busiest
+        if percent >= FEWEST_PERCENT
+    ]
 
 
 def check_smt(period: Period) -> CheckResult:
@@ -145,11 +103,10 @@ def check_smt(period: Period) -> CheckResult:
     place = period.place
     cpus, topology = tuple(sorted(place.cpus)), place.topology
     cores = len({topology.cpu(cpu).siblings for cpu in cpus})
-    shared_siblings = sorted(find_shared_siblings(cpus, topology, place.allowed))
+    shared_siblings = find_shared_siblings(cpus, topology, place.allowed)
     level = Level.GOOD if topology.known and topology.virtual is False else Level.UNKNOWN
     if topology.known and (shared_siblings or cores < len(cpus)):
         level = Level.WARN
-    cpu_description = describe(cpus, topology, place.allowed)
     note = "; the hypervisor may put two of its CPUs on one physical core" if topology.virtual else ""
     if not topology.known:
         note = f"; which CPUs share a core: {NOT_SHOWN}"
@@ -161,43 +118,22 @@ def check_smt(period: Period) -> CheckResult:
     )
     if not shared_siblings:
         advice = f"Some of these CPUs share a core. Use {counted(cores, 'CPU')} at most, or turn SMT off."
-    return make_result(
-        "SMT",
-        level,
-        cpu_description + note,
-        {
-            "where": cpu_description,
-            "known": topology.known,
-            "virtual": topology.virtual,
-            "shared_with": shared_siblings,
-            "kept_idle": sorted(find_idle_siblings(cpus, topology, place.allowed)),
-            "cores": cores,
-            "cpus": len(cpus),
-        },
-        advice=advice,
-        # in a virtual machine, only the host can change this
-        command="" if topology.virtual else "echo off | sudo tee /sys/devices/system/cpu/smt/control",
-    )
+    # in a virtual machine, only the host can change this
+    command = "" if topology.virtual else f"echo off | sudo tee /{CPUS}/smt/control"
+    return make_result("SMT", level, describe(cpus, topology, place.allowed) + note, advice, command)
 
 
 def check_governor(period: Period) -> CheckResult:
     """Check the frequency governor of the CPUs, which a virtual machine can't see."""
     folders = [period.place.root / CPUS / f"cpu{cpu}/cpufreq" for cpu in period.place.cpus]
     names = {sysfs.read_text(folder / "scaling_governor") for folder in folders}
-    name = None if None in names else _join_names(names)
-    driver = _join_names(sysfs.read_text(folder / "scaling_driver") for folder in folders)
     return make_result(
         "governor",
-        Level.GOOD if name == "performance" else Level.WARN,
-        f"{name} (driver {driver})" if name and driver else name,
-        {"governor": name, "driver": driver},
-        advice="The frequency follows the load, so launches start slowly. Keep the frequency high while you measure.",
-        command="sudo cpupower frequency-set -g performance",
+        Level.GOOD if names == {"performance"} else Level.WARN,
+        None if None in names else ", ".join(sorted(filter(None, names))),
+        "The frequency follows the load, so launches start slowly. Keep the frequency high while you measure.",
+        "sudo cpupower frequency-set -g performance",
     )
-
-
-def _join_names(names: Iterable[str | None]) -> str | None:
-    return ", ".join(sorted({name for name in names if name})) or None
 
 
 def check_turbo(period: Period) -> CheckResult:
@@ -211,54 +147,11 @@ def check_turbo(period: Period) -> CheckResult:
                 "turbo",
                 Level.WARN if is_on else Level.GOOD,
                 "on" if is_on else "off",
-                {"on": is_on, "switch": switch},
-                advice="The frequency depends on heat and on how many cores are busy. To measure small differences, "
+                "The frequency depends on heat and on how many cores are busy. To measure small differences, "
                 "turn turbo off.",
-                command=f"echo {1 - value_on} | sudo tee /{CPUS}/{switch}",
+                f"echo {1 - value_on} | sudo tee /{CPUS}/{switch}",
             )
-    return make_result("turbo", Level.UNKNOWN, None, {"on": None, "switch": ""})
-
-
-def check_throttling(period: Period) -> CheckResult:
-    """Check whether heat slowed down one of the CPUs during the check."""
-    cpus, before, after = period.place.cpus, period.before.throttles, period.after.throttles
-    if not cpus or not set(cpus) <= before.keys() & after.keys():
-        return make_result("throttling", Level.UNKNOWN, None, {"times": None, "since_start": None})
-    times, since_start = sum(after[cpu] - before[cpu] for cpu in cpus), sum(after[cpu] for cpu in cpus)
-    return make_result(
-        "throttling",
-        Level.BAD if times else Level.GOOD,
-        f"{times} times during the check, {since_start} since the machine started",
-        {"times": times, "since_start": since_start},
-        advice="The CPU gets too hot and reduces its speed. Improve the cooling, end other processes, or turn turbo "
-        "off.",
-    )
-
-
-def check_power(period: Period) -> CheckResult:
-    """Check whether the machine runs on battery. A machine without visible power supplies has no battery."""
-    source = _read_power_source(period.place.root / "sys/class/power_supply")
-    return make_result(
-        "power",
-        Level.WARN if source == "battery" else Level.GOOD,
-        {"battery": "on battery", "mains": "not on battery", None: None}[source],
-        {"source": source},
-        advice="Connect the machine to mains power. On battery, it saves power and becomes slower.",
-    )
-
-
-def _read_power_source(folder: Path) -> Literal["mains", "battery"] | None:
-    """Return the power source, or None if the kernel doesn't report it."""
-    if not folder.is_dir():
-        return None
-    # leave out batteries of devices such as a mouse, which have this scope
-    supplies = [path for path in folder.iterdir() if sysfs.read_text(path / "scope") != "Device"]
-    batteries = [path for path in supplies if sysfs.read_text(path / "type") == "Battery"]
-    states = {sysfs.read_text(path / "status") for path in batteries}
-    if "Discharging" in states:
-        return "battery"
-    is_plugged = any(sysfs.read_integer(path / "online") == 1 for path in supplies if path not in batteries)
-    return "mains" if is_plugged or not batteries or states & {"Charging", "Full", "Not charging"} else None
+    return make_result("turbo", Level.UNKNOWN, None)
 
 
 def check_cpu_quota(period: Period) -> CheckResult:
@@ -277,41 +170,8 @@ def check_cpu_quota(period: Period) -> CheckResult:
         "CPU quota",
         level,
         value,
-        {"quota": quota, "found": is_found, "cpus": cpus},
-        advice="When a launch has used up the quota of a period, the kernel pauses it until the next period. Give "
+        "When a launch has used up the quota of a period, the kernel pauses it until the next period. Give "
         "this container or service more CPUs than a launch gets, or no quota (docker run without --cpus).",
-    )
-
-
-def check_memory(period: Period) -> CheckResult:
-    """Check whether the machine swapped during the check, or is likely to swap soon."""
-    before, after = period.before.memory, period.after.memory
-    if before is None or after is None:
-        return make_result("memory", Level.UNKNOWN, None, {"total": None})
-    pages = None
-    if before.swapped_pages is not None and after.swapped_pages is not None:
-        pages = after.swapped_pages - before.swapped_pages
-    is_short = after.available < SHORT * after.total
-    if pages or is_short:
-        level = Level.BAD if pages and is_short else Level.WARN
-    else:
-        level = Level.UNKNOWN if pages is None and after.swap_total else Level.GOOD
-    value = f"{format_gibibytes(after.available)} of {format_gibibytes(after.total)} available"
-    swap_text = f"; {pages} pages swapped during the check" if pages else ""
-    return make_result(
-        "memory",
-        level,
-        f"{value}, {format_gibibytes(after.swap_used)} swapped out{swap_text}",
-        {
-            "total": after.total,
-            "available": after.available,
-            "swap_used": after.swap_used,
-            "swapped_pages": pages,
-            "short": is_short,
-        },
-        advice="The machine swaps memory to its disk, or will do so soon, which makes measurements useless. End the "
-        "processes that use the memory, or choose smaller models.",
-        command="ps aux --sort=-rss | head",
     )
 
 
@@ -322,8 +182,7 @@ def check_virtual_machine(period: Period) -> CheckResult:
         "virtual machine",
         Level.WARN if virtual else Level.GOOD,
         {True: "yes", False: "no", None: None}[virtual],
-        {"virtual": virtual},
-        advice="Other work on the host is invisible to harness. To measure differences of a few percent, use a "
+        "Other work on the host is invisible to harness. To measure differences of a few percent, use a "
         "machine without a hypervisor (bare metal), or repeat the run at another time of day.",
     )
 
@@ -335,9 +194,6 @@ CHECKS: Sequence[Callable[[Period], CheckResult]] = (
     check_smt,
     check_governor,
     check_turbo,
-    check_throttling,
-    check_power,
     check_cpu_quota,
-    check_memory,
     check_virtual_machine,
 )

@@ -196,20 +196,15 @@ def _read_settings(nvml: Any, handle: Any) -> Settings:
     def is_on(state: Any) -> bool | None:
         return None if state is None else state == nvml.NVML_FEATURE_ENABLED
 
-    ecc = ask(nvml.nvmlDeviceGetEccMode) or (None, None)
-    lowest_limit, highest_limit = ask(nvml.nvmlDeviceGetPowerManagementLimitConstraints) or (None, None)
+    ecc, _ = ask(nvml.nvmlDeviceGetEccMode) or (None, None)
     return Settings(
         persistence=is_on(ask(nvml.nvmlDeviceGetPersistenceMode)),
         power_limit_watts=_convert_to_watts(ask(nvml.nvmlDeviceGetPowerManagementLimit)),
         power_limit_default_watts=_convert_to_watts(ask(nvml.nvmlDeviceGetPowerManagementDefaultLimit)),
-        power_limit_least_watts=_convert_to_watts(lowest_limit),
-        power_limit_most_watts=_convert_to_watts(highest_limit),
         sm_clock_most_mhz=ask(nvml.nvmlDeviceGetMaxClockInfo, nvml.NVML_CLOCK_SM),
-        memory_clock_most_mhz=ask(nvml.nvmlDeviceGetMaxClockInfo, nvml.NVML_CLOCK_MEM),
         application_sm_clock_mhz=ask(nvml.nvmlDeviceGetApplicationsClock, nvml.NVML_CLOCK_SM),
         application_memory_clock_mhz=ask(nvml.nvmlDeviceGetApplicationsClock, nvml.NVML_CLOCK_MEM),
-        ecc=is_on(ecc[0]),
-        ecc_pending=is_on(ecc[1]),
+        ecc=is_on(ecc),
         compute_mode=_get_name(ask(nvml.nvmlDeviceGetComputeMode), _COMPUTE_MODES),
         pcie_generation=ask(nvml.nvmlDeviceGetMaxPcieLinkGeneration),
         pcie_generation_most=ask(nvml.nvmlDeviceGetGpuMaxPcieLinkGeneration),

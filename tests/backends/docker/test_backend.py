@@ -21,6 +21,7 @@ from harness.backends.docker.priority import Priority
 from harness.backends.docker.removal import _is_ours_and_ended
 from harness.backends.docker.specification import OWNER_LABEL, RUN_LABEL, Specification, get_owner
 from harness.backends.worker import Ending
+from harness.machine.doctor.prerequisites import DiskSpace
 from harness.machine.lock import hold_run_lock
 from harness.model.backend import BackendFacts, GpuWay
 from harness.model.environment import Device, Environment, Lock, Requirement
@@ -208,7 +209,9 @@ def test_an_image_that_is_no_part_of_the_run_cannot_end_it(backend, monkeypatch)
 def find_access(backend: DockerBackend, *wanted: str, any_image: str = "") -> Any:
     """What the doctor finds of the ways to GPUs."""
     backend.images = SimpleNamespace(  # type: ignore[assignment]
-        find=lambda _: None, room=lambda _: None, any_for=lambda device: any_image if device is Device.GPU else ""
+        find=lambda _: None,
+        room=lambda _: DiskSpace(None, 0, 0, ""),
+        any_for=lambda device: any_image if device is Device.GPU else "",
     )
     backend.gpu_host = SimpleNamespace(absent="")  # type: ignore[assignment]
     return backend.findings([], wanted)[-1]

@@ -1,24 +1,15 @@
 """What the kernel has counted, from systems made of files and from this one."""
 
 import os
-from dataclasses import replace
 
 import psutil
 
-from harness.machine.doctor.counters import Memory, Ticks, read_memory, read_processes, read_throttles, read_ticks
+from harness.machine.doctor.counters import Ticks, read_processes, read_ticks
 
 STAT = """cpu  30 0 30 300 0 0 0 5 10 0
 cpu0 10 1 10 100 5 2 3 4 10 0
 cpu2 20 0 20 200 0 0 0 1 0 0
 intr 1 2 3
-"""
-INFO = """MemTotal:  1000 kB
-MemFree: 1 kB
-MemAvailable: 500 kB
-Buffers: 1 kB
-Cached: 1 kB
-SwapTotal: 100 kB
-SwapFree: 50 kB
 """
 
 
@@ -29,12 +20,6 @@ def test_ticks_are_read_by_the_cpus_own_numbers(tree):
     }
     for files in ({}, {"proc/stat": ""}, {"proc/stat": "cpu0 1 2\n\n"}):
         assert read_ticks(tree(files, "none")) == {}
-
-
-def test_heat_is_counted_of_the_core_and_its_package(tree):
-    folder = "sys/devices/system/cpu/cpu1/thermal_throttle"
-    root = tree({f"{folder}/core_throttle_count": "2", f"{folder}/package_throttle_count": "3"})
-    assert read_throttles(root, [0, 1]) == {1: 5}
 
 
 def test_this_process_is_read_with_what_it_has_used_and_may_call_itself_anything():
@@ -50,13 +35,3 @@ def test_this_process_is_read_with_what_it_has_used_and_may_call_itself_anything
     assert use.seconds > 0
     assert use.name.isprintable()
     assert use.name.startswith("a) R ?[31mred")
-
-
-def test_memory_is_in_bytes_and_what_was_swapped_in_pages(tree, monkeypatch):
-    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tree({}) / "proc"))
-    assert read_memory() is None
-    memory = Memory(1024000, 512000, 102400, 51200, None)
-    tree({"proc/meminfo": INFO})
-    assert read_memory() == memory, "what is not counted is not zero"
-    tree({"proc/vmstat": "nr_free_pages 3\npswpin 2\npswpout 5\n"})
-    assert read_memory() == replace(memory, swapped_pages=7)

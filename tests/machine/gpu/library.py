@@ -85,7 +85,6 @@ H100: Answers = {
     "nvmlDeviceGetPersistenceMode": 1,
     "nvmlDeviceGetPowerManagementLimit": 350_000,
     "nvmlDeviceGetPowerManagementDefaultLimit": 700_000,
-    "nvmlDeviceGetPowerManagementLimitConstraints": [200_000, 700_000],
     "nvmlDeviceGetMaxClockInfo": {pynvml.NVML_CLOCK_SM: 1980, pynvml.NVML_CLOCK_MEM: 2619}.__getitem__,
     "nvmlDeviceGetEccMode": [1, 0],
     "nvmlDeviceGetComputeMode": pynvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS,
