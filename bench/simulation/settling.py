@@ -68,7 +68,7 @@ def print_settling(tables: int, seed: int) -> None:
     heads = ["comparisons", "variability of cells", "rounds", "unclear", "a number is reported", "this number settles"]
     kinds = product((Spread.EQUAL, Spread.UNEQUAL), (1, 13), (3, 5))
     rows = (_format_settling(*kind, tables, seed) for kind in kinds)
-    print_table([*heads, "otherwise: probability reported", "200 rounds settle"], rows)
+    print_table([*heads, "otherwise: probability computed for the limit", "the limit settles"], rows)
 
 
 def _format_settling(spread: Spread, comparisons: int, rounds: int, tables: int, seed: int) -> list[str]:
