@@ -13,8 +13,7 @@ from harness.model.run import Plan
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
 from harness.report import format, names
-from harness.report.blocks import FILES, REST, Block, Column, Entry, Figure, Section, Text, tabulate
-from harness.report.charts import forest
+from harness.report.blocks import FILES, REST, Block, Column, Entry, Section, Text, tabulate
 from harness.report.comparisons import HOLM, count_verdicts, describe_deciding, format_decided_ratio
 from harness.report.phrases import (
     capitalize,
@@ -53,7 +52,6 @@ def _list_blocks(results: Results, attribution: Attribution) -> Iterator[Block]:
     device = ", ".join(filter(None, [attribution.device.value if has_several_devices else "", attribution.machine]))
     yield from format_heading(results, attribution.scenario, device, where)
     yield Text(describe_effects(attribution, results.run.plan), where=where)
-    yield from map(Figure, forest.draw_effects(results, attribution))
     caption = ", ".join(filter(None, ["Effects", attribution.scenario.title, device]))
     yield tabulate(
         caption,
