@@ -24,7 +24,6 @@ from harness.report.comparisons import (
     summarize_verdicts,
 )
 from harness.report.format import unit_of
-from harness.report.phrases import capitalize
 from harness.report.sections import on_device
 from harness.report.sections.remarks import make_remark
 from harness.report.sections.timeline import describe_after
@@ -32,9 +31,6 @@ from harness.report.sections.times import make_label_columns, make_times
 
 #: The heading of the column with remarks.
 REMARKS = "remarks"
-
-#: The heading of percent differences, if the scenario's source reports them. They are calculated as in the source.
-AS_THE_SOURCE = "as the source counts"
 
 #: The explanation of verdicts with few rounds.
 ALIKE = "With fewer than {} rounds, intervals assume that launches vary equally, and verdicts need a ratio beyond 1.5×."
@@ -81,16 +77,6 @@ def make_comparisons(results: Results, table: ScenarioTable, compared: Sequence[
     caption = f"Comparisons, {names.name_table(table)}"
     yield tabulate(caption, table_columns, compared, where=FILES, noun="comparison", is_searchable=True)
     yield Text(describe_verdicts(compared, has_few_rounds), where=FILES)
-    percent_lines = [line for line in compared if _format_percent(line)]
-    if percent_lines:
-        table_columns = [
-            *make_label_columns(table, lambda line: line.row),
-            Column("comparison", lambda line: line.what, is_label=True),
-            Column(AS_THE_SOURCE, _format_percent, is_number=True),
-        ]
-        yield tabulate(
-            f"{capitalize(AS_THE_SOURCE)}, {names.name_table(table)}", table_columns, percent_lines, where=Where.DETAILS
-        )
 
 
 def make_columns(
@@ -126,7 +112,6 @@ def _list_ratio_columns(
             is_number=True,
         ),
         Column(sides, lambda line: _make_plot_entry(line, domain), where=Where.PASTE | Where.TERMINAL),
-        Column(AS_THE_SOURCE, _format_percent, is_number=True, is_optional=True, where=Where.PAGE),
     ]
 
 
@@ -156,10 +141,6 @@ def _make_ratio_entry(line: ComparisonLine, text_of: Callable[[Estimate], str]) 
 
 def _make_plot_entry(line: ComparisonLine, domain: Interval) -> Entry:
     return Entry(plots.plot_ratio(line.compared.ratio, domain) if _is_comparable(line) else "", is_code=True)
-
-
-def _format_percent(line: ComparisonLine) -> str:
-    return format.format_gain(line.compared.ratio.inverse) if line.entry.percent and _is_comparable(line) else ""
 
 
 def describe_verdicts(compared: Sequence[ComparisonLine], has_few_rounds: bool) -> str:
