@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from harness.analysis.comparisons import Compared
 from harness.analysis.quantities import PIECE, is_time
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Estimate, Interval
 from harness.analysis.tables import ScenarioTable
-from harness.analysis.verdicts import Judgement, Verdict, Withheld, describe_too_few
+from harness.analysis.verdicts import Verdict, Withheld, describe_too_few
 from harness.model.defaults import ALPHA, FEWEST_ROUNDS
-from harness.model.scenario import GROWTH, PERCENTILES, STEP
+from harness.model.scenario import GROWTH, PERCENTILES
 from harness.model.texts import counted, joined
 from harness.report import format, names, plots
 from harness.report.blocks import FILES, Block, Column, Entry, Figure, Section, Text, Where, tabulate
@@ -19,6 +18,7 @@ from harness.report.comparisons import (
     HOLM,
     ComparisonLine,
     has_too_few_rounds,
+    list_all_lines,
     list_lines,
     sort_by_size,
     summarize_verdicts,
@@ -46,20 +46,21 @@ _MODERATED = (
 def make_sections(results: Results) -> Iterator[Section]:
     """Yield a section for each table: for each scenario with a result, and for each of its other quantities.
 
-    The first section of a quantity explains ratios and verdicts for all tables of the quantity.
+    The first section of a quantity explains its ratios and verdicts. The first section of all explains intervals.
     """
     explained: set[str] = set()
     for number, table in enumerate(results.all_tables, 1):
         compared = sort_by_size(list_lines(table))
         blocks: list[Block] = []
         if compared:
-            first = names.measure(table) not in explained
-            blocks += [
-                *make_comparisons(results, table, compared),
-                *make_legends(results, table, compared, first=first),
-            ]
+            blocks += make_comparisons(results, table, compared)
+            if names.measure(table) not in explained:
+                blocks.append(Text(_explain_verdicts(results, table), True, where=FILES))
+            if not explained:
+                blocks += _explain_intervals(results)
             explained.add(names.measure(table))
-        yield Section(names.name_table(table), f"scenario-{number}", [*blocks, *make_times(results, table)])
+        times = make_times(results, table, is_first=number == 1)
+        yield Section(names.name_table(table), f"scenario-{number}", [*blocks, *times])
 
 
 def make_comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Block]:
@@ -163,31 +164,22 @@ def describe_verdicts(compared: Sequence[ComparisonLine], has_few_rounds: bool) 
     return f"{counts} {withheld_count} withheld, because two identical cells differed by more than the margin."
 
 
-def make_legends(
-    results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine], *, first: bool
-) -> Iterator[Text]:
-    """Yield the explanation of intervals and verdicts in a table. For the `first` table, also explain ratios."""
-    if first:
-        yield Text(_explain_verdicts(results, table), True, where=FILES)
-        if table.quantity != GROWTH:
-            yield Text("In a plot, ● is the ratio, ─ is its interval, and │ is 1.", True, where=Where.PASTE)
-        yield from _describe_looks(results, compared)
-    with_interval = [line.compared for line in compared if _is_comparable(line) and line.compared.ratio.interval]
-    if with_interval:
-        yield Text(describe_levels(with_interval), True, where=FILES)
-    if len(with_interval) > 1:
-        joint_level = _compute_joint_level(with_interval)
-        verdicts = f"All of these verdicts are correct with {joint_level} confidence too. {HOLM} "
-        text = (
-            verdicts
-            if any(comparison.verdict not in (None, Verdict.DIFFERENT_WORK) for comparison in with_interval)
-            else ""
-        )
-        text += "" if table.quantity == GROWTH else _MODERATED
-        if text:
-            yield Text(text.rstrip(), True, where=FILES)
-    if table.quantity == STEP and any(on_device.make_remark(results, line.compared) for line in compared):
-        yield Text(on_device.LEGEND, True, where=FILES)
+def _explain_intervals(results: Results) -> Iterator[Text]:
+    """Yield explanations of the intervals and verdicts of all tables."""
+    lines = list_all_lines(results)
+    with_interval = [line for line in lines if _is_comparable(line) and line.compared.ratio.interval]
+    if any(line.table.quantity != GROWTH for line in lines):
+        yield Text("In a plot, ● is the ratio, ─ is its interval, and │ is 1.", True, where=Where.PASTE)
+    yield from _describe_looks(results, lines)
+    sentences = [
+        ALIKE.format(FEWEST_ROUNDS)
+        if any(line.compared.ratio.rounds < FEWEST_ROUNDS for line in with_interval)
+        else "",
+        # Holm's procedure judges the comparisons of a table together
+        f"{HOLM} {_MODERATED}" if len(with_interval) > len({id(line.table) for line in with_interval}) else "",
+        on_device.LEGEND if any(on_device.make_remark(results, line.compared) for line in lines) else "",
+    ]
+    yield from (Text(sentence, True, where=FILES) for sentence in sentences if sentence)
 
 
 def _describe_looks(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[Text]:
@@ -222,25 +214,6 @@ def _describe_looks(results: Results, compared: Sequence[ComparisonLine]) -> Ite
             True,
             where=FILES,
         )
-
-
-def describe_levels(judgements: Sequence[Compared | Judgement], min_rounds: int = FEWEST_ROUNDS) -> str:
-    """Describe the confidence of intervals that are shown together, and the assumption for few rounds."""
-    levels = sorted(judgement.level for judgement in judgements)
-    level = " to ".join(dict.fromkeys(map(format.level, (levels[0], levels[-1]))))
-    text = f"Each of these {len(judgements)} intervals has {level} confidence, so that all of them together have "
-    text = (
-        f"{text}{_compute_joint_level(judgements)}."
-        if len(judgements) > 1
-        else f"The interval of the ratio has {level} confidence."
-    )
-    rounds = [judgement.ratio.rounds for judgement in judgements]
-    return f"{text} {ALIKE.format(min_rounds)}" if min(rounds) < min_rounds else text
-
-
-def _compute_joint_level(judgements: Sequence[Compared | Judgement]) -> str:
-    """Return the joint confidence level of all intervals (Bonferroni)."""
-    return format.level(1.0 - sum(1.0 - judgement.level for judgement in judgements))
 
 
 def _explain_verdicts(results: Results, table: ScenarioTable) -> str:

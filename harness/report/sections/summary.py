@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from harness.analysis.control import Control
 from harness.analysis.results import Results
-from harness.analysis.verdicts import Verdict
 from harness.model.defaults import LEVEL
 from harness.model.environment import Environment
 from harness.model.launch import Clock
@@ -183,33 +182,15 @@ def describe_conditions(results: Results) -> str:
     cpu = run.host.get("cpu")
     cores = f"{timeline.describe_pinning(run)}{f', on {cpu}' if cpu else ''}"
     measured = "CPU time, not wall-clock time, was measured" if run.plan.clock is Clock.CPU else "Measured"
-    return " ".join(
-        [
-            f"{measured} in {timeline.format_rounds(results)} of fresh processes, {cores}.",
-            f"Differences below {format.share(run.plan.margin)} aren't reported.",
-            *_describe_intervals(results),
-            f"{timeline.interference_of(results)}{_OLDER if run.rules < RULES else ''}",
-        ]
+    sentences = (
+        f"{measured} in {timeline.format_rounds(results)} of fresh processes, {cores}.",
+        f"Differences below {format.share(run.plan.margin)} aren't reported.",
+        f"All intervals of one table together have at least {format.level(LEVEL)} confidence, and so do its verdicts."
+        if any(line.compared.ratio.interval for line in list_all_lines(results))
+        else "",
+        f"{timeline.interference_of(results)}{_OLDER if run.rules < RULES else ''}",
     )
-
-
-def _describe_intervals(results: Results) -> Iterator[str]:
-    """Yield the confidence of the first screen's intervals, and which intervals decide the verdicts."""
-    with_interval = [line.compared for line in list_all_lines(results) if line.compared.ratio.interval]
-    comparable = [compared for compared in with_interval if compared.verdict is not Verdict.DIFFERENT_WORK]
-    level = format.level(LEVEL)
-    if len(comparable) == 1:
-        yield f"The interval of the ratio has {level} confidence."
-    elif comparable:
-        scope = " of a scenario about one quantity" if len(results.all_tables) > 1 else " of ratios"
-        effects = ", and so do all intervals of effects" if attribution.describe_causes(results) else ""
-        yield f"All intervals{scope} together have {level} confidence{effects}."
-    count = sum(compared.deciding is not None for compared in comparable)
-    if count:
-        yield (
-            f"In {count} of these {len(comparable)} comparisons, the verdict is decided by a narrower interval than "
-            "the one shown (Holm's procedure)."
-        )
+    return " ".join(filter(None, sentences))
 
 
 def describe_control(results: Results, margin: float | None = None) -> str:
