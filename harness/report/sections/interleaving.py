@@ -58,7 +58,7 @@ def describe_checks(results: Results) -> str:
     interleaving = results.turns
     if interleaving is None:
         return ""
-    effects, waiting = list(_find_side_effects(results)), interleaving.waiting
+    effects = list(_find_side_effects(results))
     hidden = {ratio: _find_farthest(ratio.estimate) for ratio in interleaving.alone if not ratio.is_found}
     unchecked = [_name_ratio(results, ratio) for ratio, effect in hidden.items() if effect > MOST]
     checked_effects = [effect for effect in hidden.values() if effect <= MOST]
@@ -74,8 +74,6 @@ def describe_checks(results: Results) -> str:
     elif unchecked or not effects:
         ratios = "other ratios" if len(unchecked) < len(interleaving.alone) else "ratios"
         effects.append(f"whether interleaving changes {ratios} could not be checked here")
-    if waiting and not waiting.is_found:
-        effects.append(f"waiting cells use at most {_format_share(waiting.share)} of the core")
     return "; ".join(effects)
 
 
