@@ -4,7 +4,7 @@ The results of different machines are never pooled, and there are no ratios betw
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.analysis.columns import ScenarioColumn
@@ -50,12 +50,8 @@ def agreements(table: ScenarioTable) -> list[Agreement]:
             if row.machine and row.values[index].compared:
                 shared_values = tuple(value for axis, value in row.axes.items() if axis != MACHINE)
                 rows_by_axes[row.device, *shared_values].append(row)
-        comparisons += [
-            _compare_machines(table, column, index, rows) for rows in rows_by_axes.values() if len(rows) > 1
-        ]
+        for rows in rows_by_axes.values():
+            if len(rows) > 1:
+                compared = {row.machine: comparison for row in rows if (comparison := row.values[index].compared)}
+                comparisons.append(Agreement(table, column, rows[0], compared))
     return comparisons
-
-
-def _compare_machines(table: ScenarioTable, column: ScenarioColumn, index: int, rows: Sequence[Row]) -> Agreement:
-    compared = {row.machine: comparison for row in rows if (comparison := row.values[index].compared)}
-    return Agreement(table, column, rows[0], compared)

@@ -120,10 +120,10 @@ def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence
             float(sizes[0]) if size_range.low <= start else low, float(sizes[-1]) if size_range.high >= end else high
         )
 
-    certain_intervals = [interval(size_range) for size_range in ranges if size_range.sign]
-    is_certain = any(size in certain_interval for certain_interval in certain_intervals for size in tested_sizes)
+    above, below, unclear_ranges = ([found for found in ranges if found.sign == sign] for sign in (1, -1, 0))
+    is_certain = any(size in interval(certain_range) for certain_range in (*above, *below) for size in tested_sizes)
     crossings, unclear_intervals = [], []
-    for unclear_range in (size_range for size_range in ranges if size_range.sign == 0):
+    for unclear_range in unclear_ranges:
         inner_roots = [root for root in roots if unclear_range.low <= root[0] <= unclear_range.high]
         opens_low, opens_high = unclear_range.low <= start, unclear_range.high >= end
         # after an even number of zeros, the mean is on the same side again; an interval of all sizes shows nothing
@@ -142,8 +142,8 @@ def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence
         )
     return SweepOrdering(
         crossings=crossings,
-        above=[interval(size_range) for size_range in ranges if size_range.sign > 0],
-        below=[interval(size_range) for size_range in ranges if size_range.sign < 0],
+        above=list(map(interval, above)),
+        below=list(map(interval, below)),
         unclear=unclear_intervals,
     )
 

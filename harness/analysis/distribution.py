@@ -157,14 +157,14 @@ def _compute_cores(launch: Launch) -> float | None:
     return cpu / wall if cpu is not None and wall else None
 
 
-def _compute_faults(launch: Launch) -> float | None:
-    faults = launch.resources.get("steady_minor_faults")
-    return faults / launch.steps if faults is not None and launch.steps else None
+def _read_per_step(name: str) -> Callable[[Launch], float | None]:
+    """Return a function that divides a resource of a launch by its steps; None if the launch didn't record it."""
 
+    def read(launch: Launch) -> float | None:
+        amount = launch.resources.get(name)
+        return amount / launch.steps if amount is not None and launch.steps else None
 
-def _compute_energy(launch: Launch) -> float | None:
-    joules = launch.resources.get("gpu_energy_joules")
-    return joules / launch.steps if joules is not None and launch.steps else None
+    return read
 
 
 def _read_gpu(name: str) -> Callable[[Launch], float | None]:
@@ -197,7 +197,7 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
     Statistic(
         FAULTS,
         Quantity.NUMBER,
-        _compute_faults,
+        _read_per_step("steady_minor_faults"),
         "Page faults: how often the kernel gave the process a page of memory while steps were timed. Page faults "
         "occur in steps that free memory and allocate it again, and their number differs between processes.",
     ),
@@ -217,7 +217,7 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
     Statistic(
         "GPU energy per step",
         Quantity.JOULES,
-        _compute_energy,
+        _read_per_step("gpu_energy_joules"),
         "GPU energy per step: the increase of the GPU's energy counter while steps were timed, divided by the number "
         "of steps. Idle energy is included.",
     ),

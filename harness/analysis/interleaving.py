@@ -8,7 +8,7 @@ used the CPU while other processes were timed.
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -76,16 +76,14 @@ def describe_interleaving(
     interleaved_launches = [launch for launch in launches if launch.places]
     if not interleaved_launches:
         return None
-    by_block = _group_interleaved(interleaved_launches)
-    blocks: dict[tuple[str, int], set[int]] = defaultdict(set)
-    for launch in interleaved_launches:
-        blocks[launch.group, launch.round].add(launch.block)
+    launches_by_block = Counter((launch.group, launch.round, launch.block) for launch in interleaved_launches)
+    blocks_by_round = Counter((group, number) for group, number, _ in launches_by_block)
     return Interleaving(
         launches=len(interleaved_launches),
         others=len(launches) - len(interleaved_launches),
         turns=sorted({len(launch.samples) for launch in interleaved_launches}),
-        alive=max(map(len, by_block.values())),
-        blocks=max(map(len, blocks.values())),
+        alive=max(launches_by_block.values()),
+        blocks=max(blocks_by_round.values()),
         alone=sequential_ratios,
         waiting=_find_waiting_cell(interleaved_launches),
     )
@@ -149,10 +147,10 @@ def _compute_shift(launch: Launch) -> float | None:
 
     If there was contention, CPU times are compared instead, if they are known. The contention of single samples isn't.
     """
-    turns: dict[int, list[Sample]] = defaultdict(list)
+    later_samples: dict[int, list[Sample]] = defaultdict(list)
     for index, sample in zip(launch.follows, launch.alone, strict=False):
-        turns[index].append(sample)
-    pairs = [(launch.samples[index], samples) for index, samples in turns.items()]
+        later_samples[index].append(sample)
+    pairs = [(launch.samples[index], samples) for index, samples in later_samples.items()]
     every = [sample for first, later in pairs for sample in (first, *later)]
     uses_cpu_seconds = compute_subtracted_share(launch) > 0.0 and all(sample.cpu_seconds for sample in every)
 
@@ -175,14 +173,6 @@ def _compute_shift_residual(group: str, lookup: Lookup) -> Residual | None:
         for shift in shifts
     ]
     return residual(*map(list, zip(*points, strict=True))) if points else None
-
-
-def _group_interleaved(launches: Iterable[Launch]) -> dict[tuple[str, int, int], list[Launch]]:
-    """Return the interleaved launches by group, round and block."""
-    blocks: dict[tuple[str, int, int], list[Launch]] = defaultdict(list)
-    for launch in launches:
-        blocks[launch.group, launch.round, launch.block].append(launch)
-    return blocks
 
 
 def _find_waiting_cell(launches: Iterable[Launch]) -> Waiting | None:

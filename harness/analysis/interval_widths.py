@@ -13,11 +13,6 @@ from harness.analysis.verdicts import compute_shown_alpha, margins, p_values
 from harness.model.scenario import Cell
 
 
-def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[float | None]:
-    """Return half the width of each pair's interval (see `log_intervals`), so that a run can stop at a width."""
-    return _list_half_widths(make_family(pairs, lookup), lookup)
-
-
 def log_intervals(
     pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, planned: int = 0
 ) -> list[tuple[float, float, float] | None]:
@@ -42,21 +37,17 @@ def _list_intervals(family: PairFamily, lookup: Lookup, planned: int = 0) -> lis
     ]
 
 
-def _list_half_widths(family: PairFamily, lookup: Lookup) -> list[float | None]:
-    return [interval and interval[1] for interval in _list_intervals(family, lookup)]
-
-
 def open_widths(
     pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float, group_shares: Mapping[str, float]
 ) -> list[float | None]:
-    """Return the widths of `half_widths_of`, with 0 for each comparison whose verdict is already clear.
+    """Return half the width of each pair's interval (see `log_intervals`), so that a run can stop at a width.
 
-    `margin` is a share: 0.03 for 3 %. `group_shares` contains, by group, the share of the level that a look may use now
-    (analysis/looks.py). A verdict is clear if the interval at 1 - 0.05 · share / m doesn't include the margin, and the
-    control doesn't withhold the verdict.
+    A comparison whose verdict is already clear has 0. `margin` is a share: 0.03 for 3 %. `group_shares` contains, by
+    group, the share of the level that a look may use now (analysis/looks.py). A verdict is clear if the interval at
+    1 - 0.05 · share / m doesn't include the margin, and the control doesn't withhold the verdict.
     """
     family, log_margin = make_family(pairs, lookup), math.log1p(margin)
-    halves = _list_half_widths(family, lookup)
+    halves = [interval and interval[1] for interval in _list_intervals(family, lookup)]
     shares = np.array([group_shares[lookup.groups[pair.cell]] for pair in family.judged], np.float64)
     p = p_values(family.logs, margins(family.logs.rounds, log_margin), family.bias)
     is_settled = (shares > 0.0) & (p <= shares * compute_shown_alpha(len(family.judged)))

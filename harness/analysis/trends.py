@@ -65,7 +65,7 @@ FEWEST_SAMPLES = 2
 STRONG_CHANGE = math.log(2.0)
 #: At most this share of the pairs of each launch's parts contradicts a strong change.
 MOST_CONTRADICTIONS = 0.05
-#: The probability of such pairs by chance is below this level, or below ALPHA if there are FEWEST_LAUNCHES or more.
+#: The largest probability of such pairs by chance, if there are fewer launches than FEWEST_LAUNCHES; otherwise ALPHA.
 CHANCE_LEVEL, FEWEST_LAUNCHES = 1e-6, 3
 
 #: In a group of at least this many cells, a trend of one cell can be distinguished from effects of the machine on all.

@@ -54,7 +54,11 @@ def compare(one: Sequence[Launch], other: Sequence[Launch]) -> WorkCheck:
             if reason := steps(launch):
                 name, _ = _name_difference(launch.cell, others[0].cell) if others else (launch.cell.environment, "")
                 return WorkCheck(Work.DIFFERENT, f"{name} {reason}")
-    fingerprints = [(launch, values) for launch in [*one, *other] if (values := _select_values(launch))]
+    fingerprints = [
+        (launch, values)
+        for launch in [*one, *other]
+        if (values := {name: value for name, value in launch.fingerprint.items() if name not in (CALLED, COUNTED)})
+    ]
     for launch, values in fingerprints[1:]:
         first, expected = fingerprints[0]
         for name in dict.fromkeys([*expected, *values]):
@@ -100,11 +104,6 @@ def steps(launch: Launch) -> str:
         return ""
     count = "the framework's count can't be read" if counted is None else f"the framework counted {counted}"
     return f"ran {called} steps, but {count}"
-
-
-def _select_values(launch: Launch) -> dict[str, Any]:
-    """Return the entries of a launch's fingerprint that are compared between launches."""
-    return {name: value for name, value in launch.fingerprint.items() if name not in (CALLED, COUNTED)}
 
 
 def _describe_difference(name: str, one: Any, other: Any, tolerance: float) -> str:

@@ -131,8 +131,13 @@ def check(
         cpus=len(os.sched_getaffinity(0)),
         when=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    _save_check("gpu" if planned.plan.limits.gpus else "cpu", slot_check)
+    _save_check(name_slot_kind(planned), slot_check)
     return slot_check
+
+
+def name_slot_kind(planned: Planned) -> str:
+    """Return the kind of slots of a plan, which determines their interference."""
+    return "gpu" if planned.plan.limits.gpus else "cpu"
 
 
 def _describe_safety(ratio: Interference, margin: float) -> str:

@@ -81,11 +81,6 @@ def uses_several_places(request: LaunchRequest) -> bool:
     return bool(request.on or (request.slots not in ("", "1") and not request.shard))
 
 
-def name_slot_kind(planned: Planned) -> str:
-    """Return the kind of slots of a plan, which determines their interference."""
-    return "gpu" if planned.plan.limits.gpus else "cpu"
-
-
 def find_slots_for_shard(planned: Planned) -> list[Slot]:
     """Return the slots that a shard can use one of; empty if it uses the whole machine.
 
@@ -284,7 +279,7 @@ def _count_slots(planned: Planned) -> int:
     if request.on:
         return 1
     count = None if request.slots in ("", AUTO) else int(request.slots)
-    allowed = check.count_allowed_slots(name_slot_kind(planned), count, planned.plan.margin)
+    allowed = check.count_allowed_slots(check.name_slot_kind(planned), count, planned.plan.margin)
     return len(divide_into_slots(planned, allowed))
 
 

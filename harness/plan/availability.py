@@ -46,7 +46,6 @@ def split(
     `cards`. The GPU check is skipped if there are no `cards`, or if `host` has no information about the GPUs. The
     environments in `anyway` only need CUDA to pass the GPU check.
     """
-
     devices = {cell.device for cell in cells}
     alternatives = [environment for environment in environments.values() if devices <= set(environment.devices)]
 

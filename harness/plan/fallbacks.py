@@ -147,11 +147,12 @@ class _FallbackSearch:
     def make_stand_in(self, role: _Candidates, name: str, *, is_itself_too: bool) -> StandIn:
         """Return the fallback `name` for an environment, with the GPU that can't run this environment, if any."""
         model = next((card.name for card in self.cards if fit(role.of, [card], self.host).is_impossible), "")
+        no_python = f"Python {role.of.python} is missing, and uv can't download it"
         return StandIn(
             environment=name,
             role=role.of.name,
             card=model,
-            reason=self._fit(role.of.name).reason if model else _explain_no_python(role.of),
+            reason=self._fit(role.of.name).reason if model else no_python,
             is_itself_too=is_itself_too,
             pins=self.locked(role.of.name).lock.pins if self.device in role.of.devices else versions(role.of),
             passed_over=role.passed_before(name),
@@ -223,11 +224,6 @@ def replace_cells(cells: Sequence[Cell], taken: Sequence[StandIn]) -> list[Cell]
     fallbacks = {stand_in.role: stand_in.environment for stand_in in taken}
     moved_cells = (replace(cell, environment=fallbacks.get(cell.environment, cell.environment)) for cell in cells)
     return list(dict.fromkeys(moved_cells))
-
-
-def _explain_no_python(environment: Environment) -> str:
-    """Return why an environment can't be created without an interpreter, as a clause."""
-    return f"Python {environment.python} is missing, and uv can't download it"
 
 
 def _describe_caveat(role: Environment, fallback: Environment) -> str:

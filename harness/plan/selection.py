@@ -121,15 +121,7 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
         list(catalog.scenarios.values()),
     )
 
-    points: dict[Point, set[str]] = {}
-    for part in parts:
-        if part.scenario not in catalog.scenarios:
-            raise make_unknown_error(
-                part.scenario, list(catalog.scenarios), f"scenario of the suite {suite.name if suite else ''}"
-            )
-        part_environments = set(resolve(part.environments or ["*"], catalog.environments, "environment"))
-        for axes in _list_points(catalog.scenarios[part.scenario], part, set() if suite else set(filters)):
-            points.setdefault((part.scenario, tuple(axes.items())), set()).update(part_environments)
+    points = _find_points(parts, catalog, suite, set(filters))
     chosen = list(points)
     if suite and selection.scenarios:
         remaining = [point for point in chosen if point[0] in scenarios]
@@ -155,6 +147,22 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
             "To use the suite's environments, omit -e.",
         )
     return cells, environments
+
+
+def _find_points(
+    parts: Sequence[SuitePart], catalog: Catalog, suite: Suite | None, filtered_axes: set[str]
+) -> dict[Point, set[str]]:
+    """Return the selected environments of each combination of a scenario and axis values."""
+    points: dict[Point, set[str]] = {}
+    for part in parts:
+        if part.scenario not in catalog.scenarios:
+            raise make_unknown_error(
+                part.scenario, list(catalog.scenarios), f"scenario of the suite {suite.name if suite else ''}"
+            )
+        environments = resolve(part.environments or ["*"], catalog.environments, "environment")
+        for axes in _list_points(catalog.scenarios[part.scenario], part, set() if suite else filtered_axes):
+            points.setdefault((part.scenario, tuple(axes.items())), set()).update(environments)
+    return points
 
 
 def remove_broken(

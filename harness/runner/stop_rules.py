@@ -33,17 +33,14 @@ def _find_stop(plan: Plan, group: Group, ledger: RoundLog, precise: frozenset[st
     if rounds >= plan.settled.get(group.name, plan.rounds):
         return Stop(StopReason.ROUNDS, rounds)
     if not ledger.slots(group, rounds + 1):
-        return Stop(StopReason.OBSERVED if _only_observes(group, ledger) else StopReason.NO_NUMBERS, rounds)
+        pilots = [pilot for cell in group.cells if (pilot := ledger.pilot(cell))]
+        is_observed = any(pilot.only_observed for pilot in pilots)
+        return Stop(StopReason.OBSERVED if is_observed else StopReason.NO_NUMBERS, rounds)
     if group.name in precise:
         return Stop(StopReason.PRECISION, rounds)
     if rounds >= plan.rounds:
         return Stop(StopReason.ROUNDS, rounds)
     return Stop(StopReason.INTERRUPTED if interrupted else StopReason.BUDGET, rounds)
-
-
-def _only_observes(group: Group, ledger: RoundLog) -> bool:
-    """Return whether a cell of the group has nothing to time, and its pilot recorded the observations."""
-    return any(pilot.only_observed for cell in group.cells if (pilot := ledger.pilot(cell)))
 
 
 def _find_precise_groups(plan: Plan, ledger: RoundLog, widths: Widths) -> frozenset[str]:

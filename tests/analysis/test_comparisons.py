@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 from harness.analysis.cell_index import lookup
 from harness.analysis.comparisons import RoundsNeeded, compare
 from harness.analysis.growth_comparisons import compare_growth
-from harness.analysis.interval_widths import half_widths_of
+from harness.analysis.interval_widths import log_intervals
 from harness.analysis.moderation import residual
 from harness.analysis.quantities import PIECE
 from harness.analysis.statistics import Logs, log_ratios, student, variance
@@ -181,10 +181,10 @@ def test_a_comparison_is_lent_by_what_its_whole_group_scatters_by():
 def test_the_width_that_stops_a_group_is_the_one_that_is_shown_and_different_work_has_none(members, is_first_different):
     one = family(*members, fingerprints=differing("0") if is_first_different else None)
     index = one.found
-    for compared, width in zip(compare(one.pairs, index, 0.03), half_widths_of(one.pairs, index), strict=True):
-        assert (compared is None or compared.verdict is Verdict.DIFFERENT_WORK) == (width is None)
-        if width is not None:
-            assert width == (pytest.approx(half(compared)) if compared.ratio.interval else math.inf)
+    for compared, interval in zip(compare(one.pairs, index, 0.03), log_intervals(one.pairs, index), strict=True):
+        assert (compared is None or compared.verdict is Verdict.DIFFERENT_WORK) == (interval is None)
+        if interval is not None:
+            assert interval[1] == (pytest.approx(half(compared)) if compared.ratio.interval else math.inf)
 
 
 def grown(new, old=0.0, **changes):

@@ -8,7 +8,7 @@ import pytest
 
 from harness.analysis import claims
 from harness.analysis.cell_index import Lookup
-from harness.analysis.interval_widths import half_widths_of
+from harness.analysis.interval_widths import log_intervals
 from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.sizing import (
     ASSUMED_DEVIATION,
@@ -257,7 +257,7 @@ def test_each_group_has_its_own_and_the_level_is_divided_among_all_of_the_table(
     one = family(around(0.0, 0.01, 9), around(0.0, 0.04, 9))
     narrow, wide = width_by_group(one).values()
     assert wide == pytest.approx(4.0 * narrow)
-    assert [narrow, wide] == pytest.approx(half_widths_of(one.pairs, one.found))
+    assert [narrow, wide] == pytest.approx([half for _, half, _ in log_intervals(one.pairs, one.found)])
     assert narrow > only(family(around(0.0, 0.01, 9)))
 
 

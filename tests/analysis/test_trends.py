@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.analysis import runs, trends
 from harness.analysis.cell_index import lookup
 from harness.analysis.comparisons import compare
-from harness.analysis.interval_widths import half_widths_of
+from harness.analysis.interval_widths import log_intervals
 from harness.analysis.results import Results
 from harness.analysis.rounds import compute_mean
 from harness.analysis.sample_logs import divide
@@ -252,7 +252,7 @@ def test_without_steps_in_common_there_is_no_verdict():
         launched = [*launches(FLAT, level()), *launches(GROWING, level(step=1e-4), warmup=warmup)]
         results, comparison = compared(*launched)
         assert (comparison.verdict, comparison.withheld, comparison.steps) == (None, Withheld.TREND, None), warmup
-        assert half_widths_of([(GROWING, FLAT)], lookup(results.run, launched)) == [None], warmup
+        assert log_intervals([(GROWING, FLAT)], lookup(results.run, launched)) == [None], warmup
 
 
 def test_a_step_that_changes_accounts_for_no_difference():

@@ -1,9 +1,11 @@
 """Fleets work in the same small project as the command line's tests."""
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from harness import session
@@ -30,6 +32,18 @@ class Sentences(session.Listener):
 
     def say(self, sentence: str) -> None:
         self.said.append(sentence)
+
+
+def find_commands(home: Path) -> list[psutil.Process]:
+    """Return the harness processes of machines whose home folders are in a folder."""
+    parents = {}
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            is_there = process.environ().get("HOME", "").startswith(str(home))
+            if is_there and process.cmdline()[1:3] == ["-m", "harness"]:
+                parents[process] = process.ppid()
+    started_by = {process.pid for process in parents}
+    return [process for process, parent in parents.items() if parent not in started_by]
 
 
 def read_until(lines: Iterable[str], text: str) -> str:

@@ -19,7 +19,7 @@ from harness.fleet.places import FOLDER
 from harness.machine.uv import find_uv
 from harness.model.errors import CannotRunHereError, Exit
 from tests.cli.conftest import Harness
-from tests.fleet.conftest import counts, read_until
+from tests.fleet.conftest import counts, find_commands, read_until
 
 #: Sleeps rather than computes: nodes share two cores.
 SLEEPER = """\
@@ -50,14 +50,14 @@ class Nodes:
     """A cluster with a head that measures nothing, and nodes with one slot each."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._nodes = folder, dict[str, subprocess.Popen[bytes]]()
+        self.folder, self._nodes = folder, dict[str, subprocess.Popen[bytes]]()
         self._port, dashboard = find_port(), find_port()
         self.address = f"http://127.0.0.1:{dashboard}"
         options = ("--head", "--port", str(self._port), "--dashboard-port", str(dashboard))
         self.start("head", *options, "--temp-dir", str(folder / "ray"))
 
     def home(self, name: str) -> Path:
-        return self._folder / name
+        return self.folder / name
 
     def start(self, name: str, *options: str) -> None:
         self.home(name).mkdir(exist_ok=True)
@@ -108,16 +108,6 @@ class Nodes:
         for name in list(self._nodes):
             self.kill(name)
 
-    def find_commands(self) -> list[psutil.Process]:
-        """Return the processes of harness on the nodes."""
-        processes = []
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                of_node = process.environ().get("HOME", "").startswith(str(self._folder))
-                if process.cmdline()[1:3] == ["-m", "harness"] and of_node:
-                    processes.append(process)
-        return processes
-
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
@@ -159,7 +149,7 @@ def test_a_command_that_dies_is_continued_and_another_node_measures_the_shard_of
     process, nodes, harness
 ):
     assert process.stderr
-    nodes.find_commands()[0].kill()
+    find_commands(nodes.folder)[0].kill()
     read_until(process.stderr, "The shard is measured again.")
     nodes.kill("one")
     _, output = process.communicate(timeout=120)
@@ -175,7 +165,7 @@ def test_an_interruption_stops_all_nodes_and_they_continue_later(process, nodes,
     _, output = process.communicate(timeout=120)
     assert process.returncode == 130, output
     assert (harness.run / "report.md").exists()
-    assert not nodes.find_commands()
+    assert not find_commands(nodes.folder)
     earlier = {launch["started"] for launch in harness.launches}
     resumed = harness("matrix", "--resume", str(harness.run))
     assert resumed.returncode == 0, resumed.stderr
@@ -195,13 +185,13 @@ def test_jobs_continue_without_the_process_that_started_them_and_their_results_a
 ):
     process.kill()
     process.wait()
-    commands = nodes.find_commands()
+    commands = find_commands(nodes.folder)
     assert len(commands) == 2
     psutil.wait_procs(commands, timeout=60)
     resumed = harness("matrix", "--resume", str(harness.run), RAY_API_SERVER_ADDRESS="http://127.0.0.1:1")
     assert resumed.returncode == 0, resumed.stderr
     assert is_whole(harness.run)
-    assert not nodes.find_commands()
+    assert not find_commands(nodes.folder)
 
 
 def test_a_cluster_that_does_not_answer_is_a_sentence(monkeypatch):

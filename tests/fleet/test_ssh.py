@@ -1,6 +1,5 @@
 """Shards on hosts, against real ssh servers on the loopback: each has a home and an id of its own."""
 
-import contextlib
 import io
 import json
 import os
@@ -17,7 +16,6 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-import psutil
 import pytest
 
 from harness.fleet.parcel import _list_packages
@@ -25,7 +23,7 @@ from harness.fleet.places import FOLDER
 from harness.fleet.ssh import SshPlace, parse_hosts
 from harness.machine.uv import find_uv
 from tests.cli.conftest import Harness
-from tests.fleet.conftest import read_until
+from tests.fleet.conftest import find_commands, read_until
 from tests.refusal import read_refusal
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
@@ -189,11 +187,11 @@ def test_a_host_continues_a_shard_whose_command_dies_or_is_interrupted(harness, 
     process = harness.start("matrix", *PLAN, "--on", on, *SHORT)
     assert process.stderr
     read_until(process.stderr, "round 1")
-    (remote,) = remotes(tmp_path / "m-one")
+    (remote,) = find_commands(tmp_path / "m-one")
     remote.kill()
     read_until(process.stderr, "The shard is measured again.")
     read_until(process.stderr, "round 1")
-    (remote,) = remotes(tmp_path / "m-one")
+    (remote,) = find_commands(tmp_path / "m-one")
     process.send_signal(signal.SIGINT)
     _, output = process.communicate(timeout=120)
     assert process.returncode == 130, output
@@ -207,23 +205,6 @@ def test_a_host_continues_a_shard_whose_command_dies_or_is_interrupted(harness, 
     longer = harness("matrix", "--resume", str(harness.run), "--rounds", "9")
     assert longer.returncode == 2
     assert "--rounds and --budget" in longer.stderr
-
-
-def read_command(process: psutil.Process) -> list[str]:
-    """Return the command line of a process; none if it has ended."""
-    with contextlib.suppress(psutil.Error):
-        return process.cmdline()
-    return []
-
-
-def remotes(home: Path) -> list[psutil.Process]:
-    parents = {}
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if read_command(process)[1:3] == ["-m", "harness"] and process.environ().get("HOME") == str(home):
-                parents[process] = process.ppid()
-    numbers = {process.pid for process in parents}
-    return [process for process, parent in parents.items() if parent not in numbers]
 
 
 def test_a_host_gets_what_this_harness_needs_at_the_versions_here():

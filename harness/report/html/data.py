@@ -185,7 +185,7 @@ class _CellEncoder:
     def encode(self, cell: Cell) -> CellData:
         """Return the data of one cell."""
         value, unit = self._values.get(cell), self.get_unit(cell.scenario)
-        rates = _list_finite_step_seconds(self._launches[cell])
+        rates = [list(filter(math.isfinite, step_seconds(launch))) for launch in self._launches[cell]]
         exponent = _choose_exponent(rates)
         counted = {id(launch) for launch in self._lookup.numbers.get(cell, ())}
         estimate = value.estimate if value else None
@@ -285,11 +285,6 @@ def _make_launch(
         of=len(rates),
         samples=[round(rate / unit) for rate in rates[::step]],
     )
-
-
-def _list_finite_step_seconds(launches: Iterable[Launch]) -> list[list[float]]:
-    """Return, for each launch, the seconds per step of each sample, if they are finite."""
-    return [[seconds for seconds in step_seconds(launch) if math.isfinite(seconds)] for launch in launches]
 
 
 def _choose_exponent(launches: Sequence[Sequence[float]]) -> int:

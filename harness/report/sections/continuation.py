@@ -62,7 +62,12 @@ def make_suggestion(results: Results) -> Iterator[Block]:
     if rounds is None:
         yield Text(f"{text}. {_suggest_new_run(results.run.plan, which)}", where=REPORT)
         return
-    text = f"{text}. {_describe_total(results, rounds, *settled_cells[0])} for {which}"
+    lookup, cell = settled_cells[0]
+    further_rounds, duration_text = rounds - lookup.rounds_of(cell), _format_duration(results, rounds, lookup, cell)
+    text = (
+        f"{text}. With {rounds} rounds in total ({further_rounds} more{duration_text}), the probability of a verdict "
+        f"is at least {share(POWER)} for {which}"
+    )
     if results.machines:  # a merged run can't be continued
         yield Text(f"{text}.", where=REPORT)
         return
@@ -76,15 +81,11 @@ def _suggest_new_run(plan: Plan, which: str) -> str:
     return f"--resume adds no rounds for {which}: start a new run{suggestion}."
 
 
-def _describe_total(results: Results, rounds: int, lookup: Lookup, cell: Cell) -> str:
-    """Describe what `rounds` rounds in total cost and achieve. The cell is one of those that they settle."""
+def _format_duration(results: Results, rounds: int, lookup: Lookup, cell: Cell) -> str:
+    """Return how long it takes until the unsettled groups on the cell's machine have this many rounds, as a clause."""
     own_groups = [name for name in results.unsettled_groups if lookup.machines.get(name) == lookup.machine(cell)]
     seconds = lookup.seconds_until(own_groups, rounds)
-    duration_text = f", about {duration(seconds)}" if seconds else ""
-    return (
-        f"With {rounds} rounds in total ({rounds - lookup.rounds_of(cell)} more{duration_text}), the probability of a "
-        f"verdict is at least {share(POWER)}"
-    )
+    return f", about {duration(seconds)}" if seconds else ""
 
 
 def _name_unclear(results: Results, unclear_lines: Sequence[ComparisonLine]) -> str:

@@ -45,8 +45,10 @@ def describe_interleaving(results: Results) -> str:
         f". {counted(interleaving.others, 'launch')} ran one after the other" if interleaving.others else ""
     )
     noun = "turn" if interleaving.turns[-1] == 1 else "turns"
-    turns = f"{count} {noun} each, with {parallel_launches}"
-    return f"the launches of a round are interleaved on the same core: {turns}{blocks}{sequential_text}"
+    return (
+        f"the launches of a round are interleaved on the same core: {count} {noun} each, with {parallel_launches}"
+        f"{blocks}{sequential_text}"
+    )
 
 
 def describe_checks(results: Results) -> str:
@@ -67,7 +69,7 @@ def describe_checks(results: Results) -> str:
         exception = f" for {len(checked_effects)} of {len(hidden)} ratios" if unchecked else ""
         effects.append(
             f"{'other effects' if effects else 'effects'} on a ratio of more than "
-            f"{_format_distance(max(checked_effects))} are ruled out{exception}"
+            f"{_format_share(math.expm1(max(checked_effects)))} are ruled out{exception}"
         )
         if unchecked:
             effects.append(f"{counted(len(unchecked), 'ratio')}{names_text} could not be checked here")
@@ -135,11 +137,6 @@ def _find_farthest(estimate: Estimate) -> float:
     """Return the largest distance from 1 that the interval includes, on the log scale; infinite without an interval."""
     ends = (estimate.interval.low, estimate.interval.high) if estimate.interval else (math.inf,)
     return max(abs(math.log(end)) for end in ends)
-
-
-def _format_distance(logs: float) -> str:
-    """Return a distance on the log scale as a percentage with two digits."""
-    return _format_share(math.expm1(min(logs, 700.0)))
 
 
 def _format_share(part: float) -> str:

@@ -48,8 +48,9 @@ def _make_clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Findin
     subject, base = _name_sides(run, answer)
     rows, farthest = _describe_rows(answer, findings), _name_farthest(answer, findings)
     phrase, row_names = _format_predicate(run, answer, kind, findings), rows.strip()
+    conjunction = "than" if answer.table.quantity == GROWTH else "as"
     statement, measure = (
-        f"{subject} {phrase} {_choose_conjunction(answer)} {base}{_name_quantity(answer)}{rows}",
+        f"{subject} {phrase} {conjunction} {base}{_name_quantity(answer)}{rows}",
         names.measure(answer.table),
     )
     match kind:
@@ -96,10 +97,6 @@ def _name_quantity(answer: Answer) -> str:
         printed_text = f" for {quantity.removeprefix(PRINTED)}" if quantity.startswith(PRINTED) else ""
         return " at its peak" if quantity == PEAK else printed_text
     return f" at {quantity}" if quantity in PERCENTILES else f" in the phase {quantity}"
-
-
-def _choose_conjunction(answer: Answer) -> str:
-    return "than" if answer.table.quantity == GROWTH else "as"
 
 
 def _describe_margin(run: Run, answer: Answer) -> str:

@@ -48,6 +48,7 @@ def _list_blocks(results: Results) -> Iterator[Block]:
         describe_scenario(results, candidate) for candidate in run.scenarios if results.found.cells_of(candidate.name)
     ]
     placement = "" if run.machines else describe_placement(run)
+    used_gpus = dict.fromkeys(gpu for launch in results.launches for gpu in launch.gpus)
     by_label = {
         "Rounds": timeline.describe_rounds(results),
         "Sampling": join_remarks([timeline.describe_sampling(results), placement]),
@@ -59,7 +60,7 @@ def _list_blocks(results: Results) -> Iterator[Block]:
             for name, part in results.machines.items()
         },
         "Not controlled": "" if run.machines else joined(run.backend.uncontrolled),
-        "GPUs used": list_used_gpus(results),
+        "GPUs used": ", ".join(map(describe_gpu, used_gpus)),
         "GPU code": run.plan.compiled_code,
         "GPU clocks": describe_locked_clocks(results),
         "Run": describe_origin(run),
@@ -116,12 +117,6 @@ def make_script_block(scenario: Scenario, text: str) -> Folded:
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
     where = FILES if len(text) <= SCRIPT_CHARACTERS else REST
     return Folded(f"The scenario {scenario.path.name}, SHA-256 {digest}", [Code(text, "python")], where=where)
-
-
-def list_used_gpus(results: Results) -> str:
-    """Return the GPUs that launches reported for their work; empty if none did."""
-    used_gpus = dict.fromkeys(gpu for launch in results.launches for gpu in launch.gpus)
-    return ", ".join(map(describe_gpu, used_gpus))
 
 
 def describe_locked_clocks(results: Results) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from harness.analysis.interference import NoisyRound, RunInterference
+from harness.analysis.interference import RunInterference
 from harness.analysis.looks import RULES_WITH_LOOKS_AT_CLAIMS
 from harness.analysis.printed import is_printed
 from harness.analysis.results import Results
@@ -25,14 +25,13 @@ def make_sections(results: Results) -> Iterator[Section]:
     noisy_rounds = results.disturbance.disturbed
     if noisy_rounds:
         remainder = [f"and {len(noisy_rounds) - LISTED} more"] if len(noisy_rounds) > LISTED else []
-        items = [*map(_describe_noisy, noisy_rounds[:LISTED]), *remainder]
+        items = [
+            f"Round {noisy.round} of {noisy.group}{' (repeated)' if noisy.repeated else ''}: {noisy.reason}"
+            for noisy in noisy_rounds[:LISTED]
+        ]
         note = "A round is noisy if other processes were active during its timed steps, whatever times were measured."
         texts = [Text(text) for text in machines.collect_sentences(results, lambda machine: [interference_of(machine)])]
-        yield Section("Noisy rounds", "disturbed", [*texts, Items(items), Text(note, True)])
-
-
-def _describe_noisy(noisy: NoisyRound) -> str:
-    return f"Round {noisy.round} of {noisy.group}{' (repeated)' if noisy.repeated else ''}: {noisy.reason}"
+        yield Section("Noisy rounds", "disturbed", [*texts, Items([*items, *remainder]), Text(note, True)])
 
 
 def interference_of(results: Results) -> str:
