@@ -51,24 +51,6 @@ class Ratio:
         return f"{format.factor(self.takes.value)}, {self.verdict} ({self.name})"
 
 
-@dataclass(frozen=True, slots=True)
-class ForestPlot:
-    """The ratios of a chart, at least one, in order, with unique names. `margin` is a share: 0.03 is 3 %.
-
-    `control` is the ratio of the A/A control, if it has an interval and is shown.
-    """
-
-    rows: Sequence[Ratio]
-    margin: float
-    control: Estimate | None = None
-
-    @property
-    def shown(self) -> Interval:
-        """The range of the axis, which includes the margin and the control."""
-        estimates = [*(row.takes for row in self.rows), *([self.control] if self.control else [])]
-        return axes.choose_ratio_domain(estimates, self.margin)
-
-
 def draw_comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
     """Yield the chart of the comparisons that are farthest from 1; nothing if no compared cells did equal work."""
     if table.quantity == GROWTH:
@@ -79,8 +61,8 @@ def draw_comparisons(results: Results, table: ScenarioTable, compared: Sequence[
     if not equal_work:
         return
     rows = _select_farthest([Ratio(line.name, line.compared.ratio, line.verdict) for line in equal_work])
-    chart = ForestPlot(rows, results.run.plan.margin, control_ratio)
-    ratios = [row.takes for row in rows]
+    ratios, margin = [row.takes for row in rows], results.run.plan.margin
+    domain = axes.choose_ratio_domain([*ratios, *([control_ratio] if control_ratio else [])], margin)
     bars_note = "Bars: confidence intervals." if any(ratio.interval for ratio in ratios) else layout.NO_INTERVALS
     control_note = (
         f" Dotted lines: two identical cells (the A/A control), {format.format_interval(control_ratio.interval)}×."
@@ -95,9 +77,9 @@ def draw_comparisons(results: Results, table: ScenarioTable, compared: Sequence[
     words = layout.escape_texts(
         f"{names.name_table(table)}: which {advantage}, and by how much",
         [
-            f"{bars_note} Grey band: differences below {format.share(chart.margin)} aren't reported.{control_note}",
+            f"{bars_note} Grey band: differences below {format.share(margin)} aren't reported.{control_note}",
             layout.note_partial(len(rows), len(equal_work), "comparison", "those farthest from 1"),
-            layout.note_cut(ratios, chart.shown),
+            layout.note_cut(ratios, domain),
             omitted_note if different_count else "",
         ],
         f"{measure} of the first / {measure} of the second (log scale); right of 1: the first {comparative}",
@@ -105,7 +87,8 @@ def draw_comparisons(results: Results, table: ScenarioTable, compared: Sequence[
         f"second: {layout.describe_extremes(rows, lambda row: row.takes.value, str)}.",
     )
     name = make_file_name(results, "ratios", scenario, names.make_suffix(table))
-    yield layout.make_picture(name, words, _make_layers(chart, layout.wrap_axis_title(words)), measure=measure)
+    layers = _make_layers(rows, domain, margin, control_ratio, layout.wrap_axis_title(words))
+    yield layout.make_picture(name, words, layers, measure=measure)
 
 
 def _select_farthest(rows: Sequence[Ratio]) -> list[Ratio]:
@@ -117,23 +100,23 @@ def _select_farthest(rows: Sequence[Ratio]) -> list[Ratio]:
     ]
 
 
-def _make_layers(chart: ForestPlot, title: Sequence[str]) -> list[Specification]:
-    domain, rows = chart.shown, chart.rows
+def _make_layers(
+    rows: Sequence[Ratio], domain: Interval, margin: float, control: Estimate | None, title: Sequence[str]
+) -> list[Specification]:
+    """Return the layers of the chart. `control` is the ratio of the A/A control, if it has an interval."""
     x = layout.make_ratio_channel(domain, title, layout.NARROW)
     y = layout.make_row_channel([row.name for row in rows])
     verdicts = {row.verdict for row in rows}
     by_verdict = {verdict: verdict_look for verdict, verdict_look in LOOKS.items() if verdict in verdicts}
     looks = layout.make_looks("verdict", by_verdict, ("shape", "stroke", "fill"), None)
-    control_ends = (
-        axes.clip_interval(chart.control.interval, domain).caps if chart.control and chart.control.interval else ()
-    )
+    control_ends = axes.clip_interval(control.interval, domain).caps if control and control.interval else ()
     points = [({"name": row.name, "verdict": row.verdict}, row.takes) for row in rows]
 
     def make_channels(field: str) -> Specification:
         return {"y": y, "x": {"field": field, **x}}
 
     return [
-        *layout.make_band(chart.margin, domain, "x", x),
+        *layout.make_band(margin, domain, "x", x),
         layout.make_layer(
             {"type": "rule", "color": layout.INK, "strokeDash": [2, 3]},
             [{"at": end} for end in control_ends],

@@ -15,9 +15,6 @@ from harness.report.blocks import FILES, Block, Column, Entry, Section, Text, ta
 from harness.report.comparisons import list_lines
 from harness.report.phrases import format_heading, list_names
 
-#: The largest number of cells that a sentence names. More cells are counted instead.
-NAMED = 2
-
 #: The meaning of a ratio of launch-bound cells.
 _CONSEQUENCE = "the ratios of such cells show how fast the CPU launches kernels, not how fast the GPU is"
 
@@ -134,7 +131,7 @@ def make_remark(results: Results, compared: Compared) -> str:
 def list_warnings(results: Results) -> Iterator[str]:
     """Yield a warning if compared cells are launch-bound."""
     compared = {
-        cell: table
+        cell
         for table in results.tables
         for line in list_lines(table)
         for cell in (line.compared.cell, line.compared.other)
@@ -142,31 +139,15 @@ def list_warnings(results: Results) -> Iterator[str]:
     bound_cells = [cell for cell in compared if _is_bound(results, cell)]
     if not bound_cells:
         return
-    if len(bound_cells) <= NAMED:
-        first, *others = [
-            (_name_cell(results, compared[cell], cell), _format_share(results.on_device[cell])) for cell in bound_cells
-        ]
-        more_cells = "".join(f", in {name} in {share}" for name, share in others)
-        yield f"In {first[0]}, kernels ran in {first[1]} of a step{more_cells}: {_CONSEQUENCE}."
-    else:
-        shares = sorted((results.on_device[cell] for cell in bound_cells), key=lambda profile: profile.kernels)
-        share_range = " to ".join(dict.fromkeys(map(_format_share, (shares[0], shares[-1]))))
-        count_text = f"{len(bound_cells)} of {counted(len(compared), 'compared cell')}"
-        limit = format.share(LAUNCH_BOUND)
-        yield f"In {count_text}, kernels ran in less than {limit} of a step ({share_range}): {_CONSEQUENCE}."
+    shares = sorted((results.on_device[cell] for cell in bound_cells), key=lambda profile: profile.kernels)
+    share_range = " to ".join(dict.fromkeys(map(_format_share, (shares[0], shares[-1]))))
+    count_text = f"{len(bound_cells)} of {counted(len(compared), 'compared cell')}"
+    limit = format.share(LAUNCH_BOUND)
+    yield f"In {count_text}, kernels ran in less than {limit} of a step ({share_range}): {_CONSEQUENCE}."
 
 
 def _is_bound(results: Results, cell: Cell) -> bool:
     return cell in results.on_device and results.on_device[cell].is_launch_bound
-
-
-def _name_cell(results: Results, table: ScenarioTable, cell: Cell) -> str:
-    cell_names = (
-        names.name_measured(table, measured_cell)
-        for measured_cell in results.measured[table.scenario.name]
-        if measured_cell.cell == cell
-    )
-    return next(cell_names, cell.environment)
 
 
 def _format_share(profile: OnDevice) -> str:
