@@ -35,11 +35,10 @@ REMARKS = "remarks"
 #: The explanation of verdicts with few rounds.
 ALIKE = "With fewer than {} rounds, intervals assume that launches vary equally, and verdicts need a ratio beyond 1.5×."
 
-
-#: The explanation of how the variances of a table's comparisons are estimated.
+#: The explanation of how the variances of ratios are estimated.
 _MODERATED = (
-    "With few rounds, the variance of one comparison is uncertain. So each variance is adjusted towards the variance "
-    "of its group (Smyth 2004), unless a remark says otherwise."
+    "With few rounds, the variance of a single ratio is uncertain. So it is adjusted towards the variance of its group "
+    "(Smyth 2004), unless a remark says otherwise."
 )
 
 
