@@ -56,17 +56,14 @@
 # name    = "each release in its default mode"
 # along   = "environment"           # by its default mode
 # pick    = [{ requires = ["tensorflow<2.0"], mode = "graph" }, { requires = ["tensorflow>=2.0"], mode = "eager" }]
-# percent = true                    # as in the source
 # [[tool.harness.compare]]
 # name    = "release vs release"
-# along   = "environment"           # positive when the environment that is not the reference is faster
-# percent = true
+# along   = "environment"
 # [[tool.harness.compare]]
 # name    = "graph vs eager"
 # along   = "mode"
-# plus    = "graph"                 # positive when graph is faster
+# plus    = "graph"
 # against = "eager"
-# percent = true
 # [tool.harness.profile]            # the functions that a profile counts as data handling, as MODULE.FUNCTION
 # data = [
 #   "*.convert_to_tensor*", "*.internal_convert_to_tensor", "constant_op.*", "*standardize*", "*.cast_*",

@@ -13,7 +13,6 @@
 # [[tool.harness.compare]]
 # name    = "release vs release"
 # along   = "environment"
-# percent = true
 # ///
 """One training step of a model of `keras.applications`, or of a language model. It takes about 1 s on one CPU core.
 

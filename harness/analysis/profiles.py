@@ -1,4 +1,4 @@
-"""Analysis of profiles: functions, their classes, the share of data handling, and changes between two profiles.
+"""Analysis of profiles: functions, the share of data handling, and changes between two profiles.
 
 Samples of the stack become a tree of functions, for a flame graph or an icicle graph.
 
@@ -10,15 +10,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from harness.model.profile import Function, Profile
-
-#: The rule of the source (see `classify_functions`): a function with at most this number of calls in the whole run
-#: belongs to the build.
-BUILD_CALLS = 2
 
 #: The largest number of iterations that propagate shares from callers to callees. It exceeds the depth of stacks.
 ROUNDS = 100
@@ -61,31 +56,6 @@ class FunctionTime:
     def share(self, *, own: bool) -> float:
         """Return the share of the own seconds, or of the cumulative seconds if `own` is False."""
         return self.own_share if own else self.cumulative_share
-
-
-class FunctionClass(StrEnum):
-    """The classes of functions in the source (see `classify_functions`)."""
-
-    BUILD = "build"
-    TRAIN = "train"
-    NEITHER = "neither"
-
-
-@dataclass(frozen=True, slots=True)
-class ClassifiedFunctions:
-    """The functions of one class: their number, their own seconds, and the share of these seconds in the profile.
-
-    Functions that only the first call reaches belong to the build: `building` is their number, and `building_own` is
-    their own seconds. `examples` are the names of some of them, slowest first.
-    """
-
-    kind: FunctionClass
-    functions: int
-    own: float
-    share: float
-    building: int
-    building_own: float
-    examples: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,43 +142,6 @@ def sum_by_name(profile: Profile) -> dict[str, FunctionTime]:
 def find_top(profile: Profile, count: int, *, own: bool) -> list[FunctionTime]:
     """Return the `count` slowest functions, by own or by cumulative seconds."""
     return sorted(sum_by_name(profile).values(), key=lambda function: -function.seconds(own=own))[:count]
-
-
-def classify_functions(first: Profile, steady: Profile, examples: int = 3) -> list[ClassifiedFunctions]:
-    """Classify functions by their number of calls, as in one profile of the first and the later calls together.
-
-    The rule is from https://stackoverflow.com/a/58653636: functions that are called once or twice belong to the build,
-    and functions with at least as many calls as iterations belong to the training. Other functions have no class. Here
-    the first call and the later calls were profiled separately, so it is known which functions only the first call
-    reaches. The result shows which functions the rule classifies wrongly.
-    """
-    calls: dict[tuple[str, int, str], int] = defaultdict(int)
-    own_seconds: dict[tuple[str, int, str], float] = defaultdict(float)
-    for function in (*first.functions, *steady.functions):
-        calls[function[:3]] += function.calls
-        own_seconds[function[:3]] += function.own
-    names = {function[:3]: name(function) for function in first.functions}
-    steady_functions = {function[:3] for function in steady.functions}
-    total = sum(own_seconds.values())
-    classes = []
-    for kind in FunctionClass:
-        members = [key for key, count in calls.items() if _classify(count, steady.calls) is kind]
-        build_functions = sorted(
-            (key for key in members if key not in steady_functions), key=lambda key: -own_seconds[key]
-        )
-        seconds = sum(own_seconds[key] for key in members)
-        classes.append(
-            ClassifiedFunctions(
-                kind=kind,
-                functions=len(members),
-                own=seconds,
-                share=_share(seconds, total),
-                building=len(build_functions),
-                building_own=sum(own_seconds[key] for key in build_functions),
-                examples=list(dict.fromkeys(names[key] for key in build_functions))[:examples],
-            )
-        )
-    return classes
 
 
 def sum_matching(profile: Profile, patterns: Sequence[str]) -> float:
@@ -331,12 +264,6 @@ def _compute_covered_shares(profile: Profile, is_matching: Sequence[bool]) -> li
             break
         covered_shares = new_shares
     return covered_shares
-
-
-def _classify(calls: int, iterations: int) -> FunctionClass:
-    if calls <= BUILD_CALLS:
-        return FunctionClass.BUILD
-    return FunctionClass.TRAIN if calls >= iterations else FunctionClass.NEITHER
 
 
 def _share(part: float, total: float) -> float:

@@ -23,7 +23,7 @@ from harness.analysis.scaling import ScalingPoint, scaling
 from harness.analysis.settings import SettingDifference, differences
 from harness.analysis.sweeps import MeasuredSweep, sweeps
 from harness.analysis.tables import MeasuredCell, ScenarioTable, find_measured, tables
-from harness.analysis.timeline import Endings, TimedLaunch, describe_ends, list_samplings, list_timed_launches
+from harness.analysis.timeline import Endings, describe_ends, list_samplings
 from harness.analysis.verdicts import Withheld
 from harness.model.launch import Launch, Sampling
 from harness.model.run import Run
@@ -137,10 +137,6 @@ class Results:
         """The cells that have a result, by scenario, in the order of the table."""
         empty: dict[str, Sequence[MeasuredCell]] = {scenario.name: () for scenario in self.run.scenarios}
         return empty | {table.scenario.name: find_measured(table, self.found) for table in self.tables}
-
-    def timeline(self, table: ScenarioTable) -> list[TimedLaunch]:
-        """Return the launches of a table in the order of their start."""
-        return list_timed_launches(table, self.launches, self.found)
 
     @cached_property
     def answers(self) -> list[Answer]:

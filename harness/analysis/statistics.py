@@ -148,7 +148,7 @@ def exp_limited(log: float) -> float:
 
 
 def percent(ratio: float) -> float:
-    """Convert the ratio time(other) / time(plus) to a difference in percent, as the source calculates it.
+    """Convert the ratio time(other) / time(plus) to a difference in percent.
 
     The result is (longer / shorter - 1) × 100 in absolute value, and positive if `plus` is faster. The function is
     monotone and continuous, so it maps the ends of an interval to the ends of an interval.

@@ -1,15 +1,12 @@
-"""Run timeline: the rounds after which groups stopped, the sampling of launches, and launches in order of time."""
+"""Run timeline: the rounds after which groups stopped, and the sampling of launches."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis.cell_index import Lookup
-from harness.analysis.interference import describe_interference
-from harness.analysis.rounds import compute_mean, has_mean
 from harness.analysis.sizing import first_look, samplings
-from harness.analysis.tables import ScenarioTable
-from harness.model.launch import Launch, Role, Sampling
+from harness.model.launch import Launch, Sampling
 from harness.model.run import Run, StopReason
 
 
@@ -33,22 +30,6 @@ class Endings:
     stops: Sequence[Stopped]
     groups: int
     active: int
-
-
-@dataclass(frozen=True, slots=True)
-class TimedLaunch:
-    """A launch with a result. `place` is its chronological position, from 1.
-
-    `mean` is the mean of its cell in seconds per step, and `factor` is the launch mean divided by it. If the launch
-    isn't `counted`, its round was repeated.
-    """
-
-    launch: Launch
-    place: int
-    mean: float
-    factor: float
-    counted: bool
-    has_interference: bool
 
 
 def describe_ends(run: Run) -> Endings:
@@ -77,26 +58,3 @@ def list_samplings(run: Run, launches: Sequence[Launch], lookup: Lookup) -> list
     groups = dict.fromkeys(lookup.groups[cell] for cell in lookup.series if cell in lookup.groups)
     is_same = not (planned.is_open or run.plan.single_steps)
     return [planned] if is_same else list(samplings(planned, groups, launches, run.plan.single_steps).values())
-
-
-def list_timed_launches(table: ScenarioTable, launches: Sequence[Launch], lookup: Lookup) -> list[TimedLaunch]:
-    """Return the measured and control launches of the table's cells that have a mean, in order of start."""
-    means = {cell: value.estimate.value for cell, value in table.cells().items() if value.estimate}
-    table_launches = [
-        launch
-        for launch in launches
-        if launch.cell in means and launch.role in (Role.MEASURE, Role.CONTROL) and has_mean(launch)
-    ]
-    counted_ids = {id(launch) for cell in means for launch in lookup.numbers[cell]}
-    return [
-        TimedLaunch(
-            launch=launch,
-            place=place,
-            mean=means[launch.cell],
-            factor=compute_mean(launch) / means[launch.cell],
-            counted=id(launch) in counted_ids,
-            has_interference=bool(describe_interference(launch)),
-        )
-        # texts of times sort correctly, because all are UTC; launches without a time keep the order in which they ended
-        for place, launch in enumerate(sorted(table_launches, key=lambda launch: launch.started), 1)
-    ]

@@ -93,9 +93,7 @@ class Comparison:
 
     Along an axis, the value `plus` is compared with `against`, or with every other value if `against` is empty. Along
     `environment`, each environment is compared with the run's baseline, and `pick` selects axis values for each
-    environment. With `percent`, the report also shows each difference in percent, as the source does: positive if
-    `plus`, or the environment, is faster. `of` is the compared quantity: STEP, a percentile, PEAK, GROWTH, TRACES, a
-    PRINTED number, or a phase.
+    environment. `of` is the compared quantity: STEP, a percentile, PEAK, GROWTH, TRACES, a PRINTED number, or a phase.
     """
 
     name: str
@@ -103,7 +101,6 @@ class Comparison:
     plus: str = ""
     against: str = ""
     pick: Sequence[Pick] = ()
-    percent: bool = False
     of: str = STEP
 
 

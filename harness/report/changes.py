@@ -19,7 +19,7 @@ from harness.report.format import Unit
 from harness.report.phrases import capitalize, join_remarks, list_names
 from harness.report.sections import run_info
 from harness.report.sections.remarks import describe_equal_steps
-from harness.report.sections.scenarios import describe_levels
+from harness.report.sections.scenarios import ALIKE
 from harness.report.sections.summary import describe_control
 
 #: The version of the JSON format of `--json`.
@@ -126,14 +126,14 @@ def make_table(pair: Pair, quantity: str = STEP) -> Iterator[Block]:
         yield Text(
             f"A verdict describes B: faster or slower (by more than {margin}), same (within {margin}), or unclear "
             "(the interval allows more than one of these). All verdicts of the "
-            f"{counted(judged_count, 'judged cell')} are correct with {format.level(LEVEL)} confidence."
+            f"{counted(judged_count, 'judged cell')} are correct with {format.level(LEVEL)} confidence, and so are all "
+            "intervals together."
             f"{f' {HOLM}' if judged_count > 1 else ''}{separately}",
             True,
             where=REPORT,
         )
-    with_interval = [cell.change for cell in changes.cells if cell.change.ratio.interval]
-    if with_interval:
-        yield Text(describe_levels(with_interval, FEWEST_ROUNDS), True, where=REPORT)
+    if any(cell.change.ratio.interval and cell.change.ratio.rounds < FEWEST_ROUNDS for cell in changes.cells):
+        yield Text(ALIKE.format(FEWEST_ROUNDS), True, where=REPORT)
 
 
 def make_columns(

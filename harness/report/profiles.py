@@ -9,11 +9,8 @@ from fnmatch import fnmatchcase
 from harness.analysis.columns import columns as compared_columns
 from harness.analysis.profiles import (
     WRAPPER_SHARE,
-    ClassifiedFunctions,
     FunctionChange,
-    FunctionClass,
     FunctionTime,
-    classify_functions,
     find_moves,
     find_top,
     list_frames,
@@ -217,18 +214,9 @@ class ProfileReport:
         )
 
     def _describe_cell(self, cell: Cell) -> Iterator[Block]:
-        parts = self.found[cell]
         yield Heading(self.name(cell), where=FILES)
-        for profile in parts.values():
+        for profile in self.found[cell].values():
             yield from self._describe_part(cell, profile)
-        first_profile, steady_profile = parts.get(Part.FIRST_CALL), parts.get(Part.STEADY)
-        if first_profile and steady_profile:
-            classes = classify_functions(first_profile, steady_profile)
-            yield Text([Bold("The source's own split")], where=FILES)
-            yield Text(_SPLIT, True, where=FILES)
-            yield tabulate("The source's classes", _CLASSES, classes, where=FILES)
-            misclassified = [group for group in classes if group.building and group.kind is not FunctionClass.BUILD]
-            yield from (Text(_describe_misclassified(group), where=FILES) for group in misclassified)
 
     def _describe_part(self, cell: Cell, profile: Profile) -> Iterator[Block]:
         yield Text([Bold(_make_heading(profile))], where=FILES)
@@ -289,11 +277,6 @@ _NESTED = (
     "overhead” shows how much longer a call took because of it."
 )
 
-_SPLIT = (
-    "The rule of the source uses one profile of all calls: functions called once or twice are *build*, and functions "
-    "called at least once per iteration are *train*."
-)
-
 
 def _make_heading(profile: Profile) -> str:
     return f"{'Build: the' if profile.part is Part.FIRST_CALL else 'Train:'} {_describe_calls(profile)}"
@@ -340,25 +323,6 @@ def _list_change_columns(side: str, other: str) -> list[Column[FunctionChange]]:
         Column(f"{side}, ms per step", lambda change: _format_milliseconds(change.seconds), is_number=True),
         Column(f"{other}, ms per step", lambda change: _format_milliseconds(change.other_seconds), is_number=True),
     ]
-
-
-_CLASSES: list[Column[ClassifiedFunctions]] = [
-    Column("the source's class", lambda group: group.kind.value, is_label=True),
-    Column("functions", lambda group: str(group.functions), is_number=True),
-    Column("own, ms", lambda group: _format_milliseconds(group.own), is_number=True),
-    Column("own, %", lambda group: _format_percent(group.share), is_number=True),
-    Column("only in the first call", lambda group: str(group.building), is_number=True),
-    Column("own, only in the first call, ms", lambda group: _format_milliseconds(group.building_own), is_number=True),
-]
-
-
-def _describe_misclassified(group: ClassifiedFunctions) -> str:
-    assignment = "counted as train" if group.kind is FunctionClass.TRAIN else "in neither class"
-    verb, clause = ("is", "it belongs") if group.building == 1 else ("are", "they belong")
-    return (
-        f"{counted(group.building, 'function')} that no later call reaches, such as {', '.join(group.examples)}, "
-        f"{verb} {assignment}, although {clause} to the build: {1000 * group.building_own:.1f} ms."
-    )
 
 
 def _format_per_call(profile: Profile | None) -> str:

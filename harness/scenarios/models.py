@@ -203,7 +203,6 @@ class ComparisonTable(TomlTable):
     plus: str = ""
     against: str = ""
     pick: list[PickTable] = []
-    percent: bool = Field(default=False, examples=["NAME = true"])
     of: Quantity = STEP
 
     @model_validator(mode="after")

@@ -1,11 +1,9 @@
-"""What is read from profiles: names, shares, the document's classes, data handling, what moved, a picture's boxes."""
+"""What is read from profiles: names, shares, data handling, what moved, a picture's boxes."""
 
 import pytest
 
 from harness.analysis.profiles import (
     MAX_DEPTH,
-    FunctionClass,
-    classify_functions,
     compute_depth,
     find_moves,
     find_top,
@@ -16,7 +14,7 @@ from harness.analysis.profiles import (
     tree,
 )
 from harness.model.profile import Function
-from tests.profiles import first, function, profile
+from tests.profiles import function, profile
 
 
 def test_a_function_goes_by_module_and_name_whatever_the_release_calls_its_packages():
@@ -51,18 +49,6 @@ def test_shares_are_of_the_time_in_all_functions():
     # of no time, shares are of nothing
     assert sum_by_name(profile(function("a", own=0.0)))["nn.a"].own_share == 0.0
     assert [sum_matching(profiled, ["*.a"]) for profiled in (profile(), profile(function("a", own=1.0)))] == [0.0, 1.0]
-
-
-def test_the_document_s_classes_go_by_calls_in_the_whole_run():
-    classes = classify_functions(
-        first(function("once", calls=1), function("trace", calls=300), function("step", calls=1)),
-        profile(function("step", calls=10), function("seldom", calls=4)),
-    )
-    assert {class_.kind: class_.functions for class_ in classes} == {
-        FunctionClass.BUILD: 1,
-        FunctionClass.TRAIN: 2,
-        FunctionClass.NEITHER: 1,
-    }
 
 
 def test_data_handling_counts_with_all_that_it_calls():

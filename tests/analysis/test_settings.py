@@ -77,7 +77,7 @@ def test_page_faults_that_differ_between_launches_say_which_setting_is_without_t
     cases = {
         "one cell": faulting({one: [1000.0] * 5, other: [0.0, 0.0, 5000.0, 9000.0, 9000.0]}),
         "two cells": faulting({one: [0.0, 2000.0] * 3, other: [0.0, 9000.0] * 3}),
-        "memory is kept": faulting({entry: [0.0] * 3 for entry in keeping}, scenarios=scenarios),
+        "memory is kept": faulting({entry: [0.0, 9000.0] * 3 for entry in keeping}, scenarios=scenarios),
     }
     assert cases == snapshot
     # those that take no time, or are in all launches, are not told

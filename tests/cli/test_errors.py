@@ -155,7 +155,7 @@ COMMANDS = {
         report RUN --format json --output none/report.json
         report RUN --format json --output .
         report RUN --format json --output ""
-        report EMPTY --format pyperf
+        report EMPTY --format benchmark-action
         compare
         compare RUN
         compare RUN RUN

@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from itertools import pairwise
 
-import pyperf
 import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
@@ -77,4 +76,3 @@ def test_a_terminal_json_and_csv_have_text_alone(texts):
     assert json.loads(texts["json"])["run"]["scenarios"][0] == HOSTILE
     lines = list(csv.reader(io.StringIO(texts["csv"], newline="")))
     assert not [cell for line in lines for cell in line if cell.startswith(("=", "+", "@", "\t"))]
-    assert len(pyperf.BenchmarkSuite.loads(texts["pyperf"])) == 5

@@ -86,15 +86,13 @@ def test_a_header_describes_the_whole_scenario(snapshot):
     assert pairs == [("small", "graph"), ("small", "eager"), ("large", "graph")]
 
 
-def test_a_comparison_may_be_about_another_quantity_than_the_step_and_in_percent_and_without_any_is_of_releases():
+def test_a_comparison_may_be_about_another_quantity_than_the_step_and_without_any_is_of_releases():
     text = HEADER.replace("    pass", '    with bench.phase("first call"):\n        pass')
     quantities = ("peak memory", "memory growth", "traces", "first call", "device", "what a helper names")
     for quantity in quantities:
         scenario = read(text.replace('# plus = "graph"', f'# of = "{quantity}"\n# plus = "graph"'))
         assert [comparison.of for comparison in scenario.compare] == [quantity, "step"]
         assert scenario.quantities == (quantity,)
-    assert not read().compare[0].percent
-    assert read(HEADER.replace('# plus = "graph"', '# percent = true\n# plus = "graph"')).compare[0].percent
     assert with_lines().compare == [Comparison("release vs release", "environment")]
     claim = ('worse = { environment = "tf2.0", mode = "eager" }', 'better = { environment = "tf2.0", mode = "graph" }')
     lines = ('issue = "T#1"', 'reported = "slow"', "ratio = [2, 3]", *claim)
@@ -119,7 +117,6 @@ CHANGES = [
     ('# plus = "graph"\n', ""),
     ('along = "environment"', 'along = "environment"\n# plus = "x"'),
     ('# plus = "graph"', '# of = "peek memory"\n# plus = "graph"'),
-    ('# plus = "graph"', '# percent = 1\n# plus = "graph"'),
     ('>=2"], mode = "eager"', '>=2"], mode = "eagre"'),
     ('["tensorflow>=2"], mode = "eager"', '["tensorflow>=2"], size = 1'),
     ('reason = "Keras', 'reasons = "Keras'),

@@ -1,4 +1,4 @@
-"""Forest plots of comparisons and effects: one row per ratio on a log axis, with interval, verdict and margin.
+"""Forest plots of comparisons: one row per ratio on a log axis, with interval, verdict and margin.
 
 Forest plots are common in meta-analyses. Source: S. Lewis and M. Clarke, "Forest plots: trying to see the wood and the
 trees", BMJ 322, 2001.
@@ -8,7 +8,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from harness.analysis.attribution import Attribution
 from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, Interval
@@ -52,41 +51,6 @@ class Ratio:
         return f"{format.factor(self.takes.value)}, {self.verdict} ({self.name})"
 
 
-@dataclass(frozen=True, slots=True)
-class ForestPlot:
-    """The ratios of a chart, at least one, in order, with unique names. `margin` is a share: 0.03 is 3 %.
-
-    `control` is the ratio of the A/A control, if it has an interval and is shown.
-    """
-
-    rows: Sequence[Ratio]
-    margin: float
-    control: Estimate | None = None
-
-    @property
-    def shown(self) -> Interval:
-        """The range of the axis, which includes the margin and the control."""
-        estimates = [*(row.takes for row in self.rows), *([self.control] if self.control else [])]
-        return axes.choose_ratio_domain(estimates, self.margin)
-
-    @property
-    def legend(self) -> str:
-        """The meaning of the bars and of the gray band."""
-        has_intervals = any(row.takes.interval for row in self.rows)
-        bars_note = "Bars: confidence intervals." if has_intervals else layout.NO_INTERVALS
-        return f"{bars_note} Grey band: differences below {format.share(self.margin)} aren't reported."
-
-    @property
-    def cut(self) -> str:
-        """The number of intervals that extend beyond the axis."""
-        return layout.note_cut([row.takes for row in self.rows], self.shown)
-
-    @property
-    def ends(self) -> str:
-        """The lowest and the highest ratio."""
-        return layout.describe_extremes(self.rows, lambda row: row.takes.value, str)
-
-
 def draw_comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
     """Yield the chart of the comparisons that are farthest from 1; nothing if no compared cells did equal work."""
     if table.quantity == GROWTH:
@@ -97,7 +61,9 @@ def draw_comparisons(results: Results, table: ScenarioTable, compared: Sequence[
     if not equal_work:
         return
     rows = _select_farthest([Ratio(line.name, line.compared.ratio, line.verdict) for line in equal_work])
-    chart = ForestPlot(rows, results.run.plan.margin, control_ratio)
+    ratios, margin = [row.takes for row in rows], results.run.plan.margin
+    domain = axes.choose_ratio_domain([*ratios, *([control_ratio] if control_ratio else [])], margin)
+    bars_note = "Bars: confidence intervals." if any(ratio.interval for ratio in ratios) else layout.NO_INTERVALS
     control_note = (
         f" Dotted lines: two identical cells (the A/A control), {format.format_interval(control_ratio.interval)}×."
         if control_ratio
@@ -111,46 +77,18 @@ def draw_comparisons(results: Results, table: ScenarioTable, compared: Sequence[
     words = layout.escape_texts(
         f"{names.name_table(table)}: which {advantage}, and by how much",
         [
-            f"{chart.legend}{control_note}",
+            f"{bars_note} Grey band: differences below {format.share(margin)} aren't reported.{control_note}",
             layout.note_partial(len(rows), len(equal_work), "comparison", "those farthest from 1"),
-            chart.cut,
+            layout.note_cut(ratios, domain),
             omitted_note if different_count else "",
         ],
         f"{measure} of the first / {measure} of the second (log scale); right of 1: the first {comparative}",
         f"Chart of {counted(len(rows), 'comparison')} of {scenario.name}, {measure} of the first over {measure} of the "
-        f"second: {chart.ends}.",
+        f"second: {layout.describe_extremes(rows, lambda row: row.takes.value, str)}.",
     )
     name = make_file_name(results, "ratios", scenario, names.make_suffix(table))
-    yield layout.make_picture(name, words, _make_layers(chart, layout.wrap_axis_title(words)), measure=measure)
-
-
-def draw_effects(results: Results, attribution: Attribution) -> Iterator[Picture]:
-    """Yield a chart of the effects in one scenario on one device that are farthest from 1."""
-    scenario = attribution.scenario
-    table = next(table for table in results.tables if table.scenario.name == scenario.name)
-    device = attribution.device.value if table.several_devices else ""
-    device_text = f" on {device}" if device else ""
-    ratios = [
-        Ratio(names.name_effect(scenario, effect), effect.estimate, effect.verdict or NO_VERDICT)
-        for effect in attribution.displayed_effects
-    ]
-    chart = ForestPlot(_select_farthest(ratios), results.run.plan.margin)
-    interaction_note = "“A × B” is the additional factor of two changes. It is 1 if their two factors simply multiply."
-    words = layout.escape_texts(
-        f"{scenario.title}: the effect of each change{device_text}",
-        [
-            chart.legend,
-            interaction_note if any(effect.parts for effect in attribution.displayed_effects) else "",
-            layout.note_partial(len(chart.rows), len(ratios), "effect", "those farthest from 1"),
-            chart.cut,
-        ],
-        f"factor of the {table.clock.time} per step, mean over the other axes (log scale); right of 1: takes longer",
-        f"Chart of the effect of each change in {scenario.name}{device_text}, {counted(len(chart.rows), 'effect')}: "
-        f"{chart.ends}.",
-    )
-    name = make_file_name(results, "effects", scenario, device)
-    layers = _make_layers(chart, layout.wrap_axis_title(words))
-    yield layout.make_picture(name, words, layers, measure=table.clock.time)
+    layers = _make_layers(rows, domain, margin, control_ratio, layout.wrap_axis_title(words))
+    yield layout.make_picture(name, words, layers, measure=measure)
 
 
 def _select_farthest(rows: Sequence[Ratio]) -> list[Ratio]:
@@ -162,23 +100,23 @@ def _select_farthest(rows: Sequence[Ratio]) -> list[Ratio]:
     ]
 
 
-def _make_layers(chart: ForestPlot, title: Sequence[str]) -> list[Specification]:
-    domain, rows = chart.shown, chart.rows
+def _make_layers(
+    rows: Sequence[Ratio], domain: Interval, margin: float, control: Estimate | None, title: Sequence[str]
+) -> list[Specification]:
+    """Return the layers of the chart. `control` is the ratio of the A/A control, if it has an interval."""
     x = layout.make_ratio_channel(domain, title, layout.NARROW)
     y = layout.make_row_channel([row.name for row in rows])
     verdicts = {row.verdict for row in rows}
     by_verdict = {verdict: verdict_look for verdict, verdict_look in LOOKS.items() if verdict in verdicts}
     looks = layout.make_looks("verdict", by_verdict, ("shape", "stroke", "fill"), None)
-    control_ends = (
-        axes.clip_interval(chart.control.interval, domain).caps if chart.control and chart.control.interval else ()
-    )
+    control_ends = axes.clip_interval(control.interval, domain).caps if control and control.interval else ()
     points = [({"name": row.name, "verdict": row.verdict}, row.takes) for row in rows]
 
     def make_channels(field: str) -> Specification:
         return {"y": y, "x": {"field": field, **x}}
 
     return [
-        *layout.make_band(chart.margin, domain, "x", x),
+        *layout.make_band(margin, domain, "x", x),
         layout.make_layer(
             {"type": "rule", "color": layout.INK, "strokeDash": [2, 3]},
             [{"at": end} for end in control_ends],

@@ -8,10 +8,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
-from harness.model.errors import NothingSelectedError
-
 if TYPE_CHECKING:  # `harness --help` needs only the names
-    from harness.analysis.cells import CellResult
     from harness.analysis.results import Results
     from harness.model.run import Run
 
@@ -42,17 +39,3 @@ def name_cells(name: str, run: "Run") -> str:
     from harness.model.launch import Clock  # noqa: PLC0415
 
     return f"{name}, CPU time" if run.plan.clock is Clock.CPU else name
-
-
-def require_numbers(results: "Results", format: str) -> "list[CellResult]":
-    """Return the cells with a result, for a format that contains only results.
-
-    Raises NothingSelectedError if no cell has a result.
-    """
-    with_result = [result for result in results.cells if result.estimate]
-    if not with_result:
-        raise NothingSelectedError(
-            f"No cell has a result, and a file in the format {format} contains only results.",
-            "To see why, run: harness report RUN",
-        )
-    return with_result

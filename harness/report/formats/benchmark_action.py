@@ -5,11 +5,12 @@ Source: https://github.com/benchmark-action/github-action-benchmark#examples, an
 
 from harness.analysis.cells import CellResult
 from harness.analysis.results import Results
+from harness.model.errors import NothingSelectedError
 from harness.model.run import Run
 from harness.report import format
 from harness.report.escape import dump_json, escape_terminal
 from harness.report.format import MILLISECONDS, of_clock
-from harness.report.formats import name_cells, require_numbers
+from harness.report.formats import name_cells
 
 # the action writes names in backticks into a Markdown table, where `|` and backticks can't be escaped
 _CODE_TABLE = str.maketrans({"|": "¦", "`": "'"})
@@ -20,9 +21,13 @@ def render(results: Results) -> str:
 
     Raises NothingSelectedError if there are none, because the action fails on an empty list.
     """
-    return dump_json(
-        [_make_entry(results.run, result) for result in require_numbers(results, "github-action-benchmark")]
-    )
+    entries = [_make_entry(results.run, result) for result in results.cells if result.estimate]
+    if not entries:
+        raise NothingSelectedError(
+            "No cell has a result, and a file in the format benchmark-action contains only results.",
+            "To see why, run: harness report RUN",
+        )
+    return dump_json(entries)
 
 
 def _make_entry(run: Run, result: CellResult) -> dict[str, str | float]:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
-from harness.model.defaults import LEVEL
 from harness.model.scenario import STEP
 from harness.model.texts import counted
 from harness.report import format, markdown
@@ -63,7 +62,7 @@ def _list_comparisons(results: Results) -> Iterator[Block]:
             yield Text(f"The report contains {counted(omitted_count, 'more such comparison')}.")
         yield Text(
             f"A ratio is the {time} of the first cell divided by the {time} of the second cell. Verdicts describe the "
-            f"first cell. All intervals of one table in the report together have {format.level(LEVEL)} confidence."
+            "first cell."
         )
     if results.statements and results.tables:
         yield Text(expectations.count_results(results.statements))

@@ -13,24 +13,16 @@ from harness.report.charts.vega import Picture
 #: of a chart, and its style sheet sets the background colors.
 PAGE_CONFIG = {**CONFIG, "background": "transparent", "padding": 4, "font": "system-ui, sans-serif", "aria": False}
 
-#: The marks that have tooltips, and the fields that tooltips show, each with its title and format. `{measure}` in a
-#: title is replaced by the name of the measured quantity.
-MARKS = ("point", "bar")
+#: The fields that tooltips of points show, each with its title and format. `{measure}` in a title is replaced by the
+#: name of the measured quantity.
 TOOLTIP_FIELDS: Sequence[tuple[str, str, str]] = (
     ("name", "of", ""),
-    ("kind", "what", ""),
-    ("place", "launch", ""),
-    ("factor", "of its cell’s mean", ".3~f"),
     ("series", "series", ""),
-    ("phase", "phase", ""),
     ("verdict", "verdict", ""),
     ("size", "size", ",.6~g"),
     ("ratio", "{measure} ratio", ".3~f"),
     ("time", "{measure}", ".4~g"),
-    ("takes", "takes", ".3~g"),
 )
-
-_LENGTH = {"calculate": "datum.end - datum.start", "as": "takes"}
 
 
 def make_specification(picture: Picture) -> Specification:
@@ -41,20 +33,16 @@ def make_specification(picture: Picture) -> Specification:
 
 
 def _add_tooltips(part: Specification, measure: str) -> Specification:
-    """Return the specification with tooltips on all marks that have values to show."""
+    """Return the specification with tooltips on all points that have values to show."""
     children: Specification = {
         key: [_add_tooltips(child, measure) for child in part[key]] for key in ("layer", "concat") if key in part
     }
     with_children = part | children
-    return _add_tooltip(with_children, measure) if part.get("mark", {}).get("type") in MARKS else with_children
+    return _add_tooltip(with_children, measure) if part.get("mark", {}).get("type") == "point" else with_children
 
 
 def _add_tooltip(unit: Specification, measure: str) -> Specification:
     values: list[dict[str, Any]] = unit["data"]["values"] or [{}]
-    fields = set(values[0])
-    if {"start", "end"} <= fields:
-        fields.add("takes")
-        unit = {**unit, "transform": [*unit.get("transform", []), _LENGTH]}
     tooltip = [
         {
             "field": field,
@@ -63,6 +51,6 @@ def _add_tooltip(unit: Specification, measure: str) -> Specification:
         }
         for field, title, format in TOOLTIP_FIELDS
         # a scenario without series has one series without a name
-        if field in fields and (field == "takes" or values[0][field] != "")
+        if values[0].get(field, "") != ""
     ]
     return {**unit, "encoding": {**unit["encoding"], "tooltip": tooltip}} if tooltip else unit

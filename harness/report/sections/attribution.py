@@ -13,9 +13,8 @@ from harness.model.run import Plan
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
 from harness.report import format, names
-from harness.report.blocks import FILES, REST, Block, Column, Entry, Figure, Section, Text, tabulate
-from harness.report.charts import forest
-from harness.report.comparisons import HOLM, count_verdicts, describe_deciding, format_decided_ratio
+from harness.report.blocks import FILES, REST, Block, Column, Entry, Section, Text, tabulate
+from harness.report.comparisons import count_verdicts, describe_deciding, format_decided_ratio
 from harness.report.phrases import (
     capitalize,
     describe_clock,
@@ -53,7 +52,6 @@ def _list_blocks(results: Results, attribution: Attribution) -> Iterator[Block]:
     device = ", ".join(filter(None, [attribution.device.value if has_several_devices else "", attribution.machine]))
     yield from format_heading(results, attribution.scenario, device, where)
     yield Text(describe_effects(attribution, results.run.plan), where=where)
-    yield from map(Figure, forest.draw_effects(results, attribution))
     caption = ", ".join(filter(None, ["Effects", attribution.scenario.title, device]))
     yield tabulate(
         caption,
@@ -208,7 +206,7 @@ def _make_remark(results: Results, attribution: Attribution, effect: Effect) -> 
 
 
 def describe_cells(attribution: Attribution) -> str:
-    """Return sentences on the cells from which the effects are calculated, and on the confidence of all effects."""
+    """Return sentences on the cells from which the effects are calculated."""
     omitted_count, hidden = attribution.of - attribution.cells, attribution.left
     axes = joined([f"{axis} ({_format_levels(levels)})" for axis, levels in attribution.axes.items()])
     held_labels = ", ".join(names.list_labels(attribution.scenario, attribution.held))
@@ -217,13 +215,6 @@ def describe_cells(attribution: Attribution) -> str:
         if omitted_count == 1
         else f"The other {omitted_count} cells with a result are"
     )
-    interval_note = f"Each interval on its own has {format.level(attribution.effects[0].level)} confidence."
-    parts = next((effect.parts for effect in attribution.effects if effect.parts), None)
-    if parts and parts.alone_interval:
-        interval_note += (
-            f" The intervals of two changes that depend on each other (remarks) have {format.level(parts.level)} "
-            f"each, so that all of them together have {format.level(LEVEL)}."
-        )
     rounds = counted(attribution.rounds, "round") + (" that all of these cells have" if attribution.rounds > 1 else "")
     sentences = [
         f"The effects are calculated from {counted(attribution.cells, 'cell')}: every combination of "
@@ -233,12 +224,6 @@ def describe_cells(attribution: Attribution) -> str:
         if hidden
         else "",
         "Not all of these cells could be checked for doing the same work." if attribution.unchecked else "",
-        f"All verdicts on the {len(attribution.effects)} effects are correct with {format.level(LEVEL)} confidence. "
-        f"{HOLM} {interval_note} Each variance is adjusted towards the variance of all these cells (Smyth 2004)."
-        if attribution.judged
-        else interval_note
-        if attribution.rounds > 1
-        else "",
     ]
     return " ".join(filter(None, sentences))
 
@@ -255,5 +240,14 @@ def make_legend(results: Results, attributions: Sequence[Attribution]) -> str:
         [(attribution, effect) for attribution in attributions for effect in attribution.displayed_effects],
     ).legend
     has_environments = any(ENVIRONMENT in attribution.axes for attribution in attributions)
-    environment_note = "Another environment is a change of all its contents: release, Python, packages and CUDA."
-    return f"{text} {environment_note}" if has_environments else text
+    sentences = [
+        text,
+        f"All intervals of one table together have {format.level(LEVEL)} confidence, and so do its verdicts, and the "
+        "intervals in its remarks."
+        if any(attribution.rounds > 1 for attribution in attributions)
+        else "",
+        "Another environment is a change of all its contents: release, Python, packages and CUDA."
+        if has_environments
+        else "",
+    ]
+    return " ".join(filter(None, sentences))

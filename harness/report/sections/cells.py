@@ -1,6 +1,6 @@
 """Tables with one row per cell: the phases of its launches, the distribution of its times, and its resources."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,10 +9,7 @@ from harness.analysis.results import Results
 from harness.analysis.tables import MeasuredCell, ScenarioTable
 from harness.model.launch import Clock, Launch
 from harness.report import format, names
-from harness.report.blocks import Block, Column, Entry, Figure, Heading, Section, Text, tabulate
-from harness.report.charts import phases as phases_chart
-from harness.report.charts import timeline, trends
-from harness.report.charts.vega import Picture
+from harness.report.blocks import Block, Column, Entry, Heading, Section, Text, tabulate
 from harness.report.format import Unit, unit_of
 from harness.report.phrases import join_remarks
 from harness.report.sections.scenarios import REMARKS
@@ -34,33 +31,27 @@ _STEADY_STATE = "Steady state: the time per step after the warm-up."
 
 @dataclass(frozen=True, slots=True)
 class _CellSection:
-    """A section: the columns for the cells of a table, the charts of a table, and a note on all columns."""
+    """A section: the columns for the cells of a table, and a note on all columns."""
 
     title: str
     anchor: str
     columns: Callable[[ScenarioTable, Sequence[MeasuredCell]], Sequence[Column[MeasuredCell]]]
-    drawn: Callable[[Results, ScenarioTable], Iterable[Picture]]
     note: str = ""
 
 
 def make_sections(results: Results) -> Iterator[Section]:
     """Yield the sections on phases, distributions and resources of cells, for the values that launches reported."""
     for part in (
-        _CellSection("Phases", "phases", make_phase_columns, phases_chart.draw, SPREADS),
-        _CellSection(
-            "Distribution",
-            "distribution",
-            make_distribution_columns,
-            lambda *args: (*timeline.draw(*args), *trends.draw(*args)),
-        ),
-        _CellSection("Resources", "resources", make_resource_columns, lambda *_: (), SPREADS),
+        _CellSection("Phases", "phases", make_phase_columns, SPREADS),
+        _CellSection("Distribution", "distribution", make_distribution_columns),
+        _CellSection("Resources", "resources", make_resource_columns, SPREADS),
     ):
         if blocks := list(_list_blocks(results, part)):
             yield Section(part.title, part.anchor, blocks)
 
 
 def _list_blocks(results: Results, part: _CellSection) -> Iterator[Block]:
-    """Yield a table and its charts for each scenario, and then the meaning of the columns."""
+    """Yield a table for each scenario, and then the meaning of the columns."""
     legends: dict[str, None] = {}
     for table in results.tables:
         cells = results.measured[table.scenario.name]
@@ -70,7 +61,6 @@ def _list_blocks(results: Results, part: _CellSection) -> Iterator[Block]:
         if len(cell_table.heads) > 1:
             if len(results.tables) > 1:
                 yield Heading(table.scenario.title)
-            yield from map(Figure, part.drawn(results, table))
             yield cell_table
             legends |= dict.fromkeys([part.note, *(head.legend for head in cell_table.heads)])
     if legends:

@@ -14,9 +14,6 @@ from harness.report.comparisons import list_lines
 #: A check with a wider interval than this, on the log scale, is inconclusive.
 MOST = math.log1p(0.10)
 
-#: At most this many ratios that couldn't be checked are named.
-NAMES = 3
-
 
 def describe_interleaving(results: Results) -> str:
     """Describe how launches were interleaved: `the launches of a round are interleaved on the same core: …`."""
@@ -60,24 +57,23 @@ def describe_checks(results: Results) -> str:
     interleaving = results.turns
     if interleaving is None:
         return ""
-    effects, waiting = list(_find_side_effects(results)), interleaving.waiting
-    hidden = {ratio: _find_farthest(ratio.estimate) for ratio in interleaving.alone if not ratio.is_found}
-    unchecked = [_name_ratio(results, ratio) for ratio, effect in hidden.items() if effect > MOST]
-    checked_effects = [effect for effect in hidden.values() if effect <= MOST]
+    effects = list(_find_side_effects(results))
+    hidden = [_find_farthest(ratio.estimate) for ratio in interleaving.alone if not ratio.is_found]
+    checked_effects = [effect for effect in hidden if effect <= MOST]
+    unchecked_count = len(hidden) - len(checked_effects)
     if checked_effects:
-        names_text = f" ({'; '.join(unchecked)})" if len(unchecked) <= NAMES else ""
-        exception = f" for {len(checked_effects)} of {len(hidden)} ratios" if unchecked else ""
+        exception = (
+            f" for {len(checked_effects)} of {len(hidden)} ratios (the others could not be checked here)"
+            if unchecked_count
+            else ""
+        )
         effects.append(
             f"{'other effects' if effects else 'effects'} on a ratio of more than "
             f"{_format_share(math.expm1(max(checked_effects)))} are ruled out{exception}"
         )
-        if unchecked:
-            effects.append(f"{counted(len(unchecked), 'ratio')}{names_text} could not be checked here")
-    elif unchecked or not effects:
-        ratios = "other ratios" if len(unchecked) < len(interleaving.alone) else "ratios"
+    elif unchecked_count or not effects:
+        ratios = "other ratios" if unchecked_count < len(interleaving.alone) else "ratios"
         effects.append(f"whether interleaving changes {ratios} could not be checked here")
-    if waiting and not waiting.is_found:
-        effects.append(f"waiting cells use at most {_format_share(waiting.share)} of the core")
     return "; ".join(effects)
 
 

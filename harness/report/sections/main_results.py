@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from harness.analysis.answers import Answer, Finding
 from harness.analysis.cell_set_names import Box, cover_with_boxes
 from harness.analysis.quantities import PIECE, is_time
-from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
 from harness.analysis.verdicts import Verdict
 from harness.model.environment import Environment
@@ -19,12 +18,6 @@ from harness.report.comparisons import (
     format_decided_ratio,
 )
 from harness.report.phrases import describe_clock, describe_overrides, list_changed_packages
-from harness.report.sections import (
-    scripts,
-)
-
-#: The largest number of sentences with main results.
-SENTENCES = 3
 
 #: The largest number of rows that a sentence names, and of values in a name. More rows are only counted.
 NAMES, VALUES = 2, 3
@@ -35,21 +28,6 @@ _ORDER = (
     *(Verdict.SLOWER, Verdict.MORE, Verdict.FASTER, Verdict.LESS, Verdict.SAME),
     *(Verdict.UNCLEAR, NO_VERDICT, Verdict.DIFFERENT_WORK),
 )
-
-
-def describe_answers(results: Results, limit: int = SENTENCES) -> list[str]:
-    """Return the first results as sentences. A sentence omits shared values that the previous sentence contains.
-
-    For plain scripts, return all sentences about them.
-    """
-    if script_sentences := scripts.describe_scripts(results):
-        return script_sentences
-    texts, previous = [], ""
-    for answer in results.answers[:limit]:
-        shared_values = _describe_shared_values(answer)
-        texts.append(describe_answer(results.run, answer, "" if shared_values == previous else shared_values))
-        previous = shared_values
-    return texts
 
 
 def describe_answer(run: Run, answer: Answer, shared_values: str | None = None) -> str:

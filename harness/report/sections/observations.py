@@ -7,10 +7,10 @@ from itertools import groupby
 from typing import Any
 
 from harness.analysis.behaviour import Behaviour, ObservationEntry
-from harness.analysis.observations import Observed, observations
+from harness.analysis.observations import Observed
 from harness.analysis.results import Results
-from harness.model.scenario import ENVIRONMENT, Cell
-from harness.report import format, names
+from harness.model.scenario import ENVIRONMENT
+from harness.report import names
 from harness.report.blocks import (
     EVERYWHERE,
     REST,
@@ -24,10 +24,8 @@ from harness.report.blocks import (
     Table,
     Text,
     Where,
-    make_entry,
 )
 from harness.report.escape import shorten
-from harness.report.format import unit_of
 from harness.report.phrases import SIDE_BY_SIDE, format_heading
 
 #: The largest number of characters of a value in a table. Longer values are cut, and shown in full below the table.
@@ -52,14 +50,16 @@ def make_sections(results: Results) -> Iterator[Section]:
 
 def make_legends(results: Results) -> Iterator[Text]:
     """Yield the legends of the tables."""
-    is_wide = {len(behaviour.environments) > SIDE_BY_SIDE for behaviour in results.behaviours if not behaviour.timed}
-    sentences = [f"{SAME} means the same as in the environment to its left."] if False in is_wide else []
-    sentences += ["Adjacent environments with the same observation share a line."] if True in is_wide else []
-    if is_wide:
-        bold_note = "Bold: different from the environment before, or the cell's launches disagree."
-        yield Text(" ".join([*sentences, bold_note]), True, where=_choose_outputs(results, timed=False))
-    if any(behaviour.timed for behaviour in results.behaviours):
-        note = "Next to the times: the observations that differ between compared cells, or that the header expects."
+    is_wide = {len(behaviour.environments) > SIDE_BY_SIDE for behaviour in results.behaviours}
+    sentences = [
+        f"{SAME} means the same as in the environment to its left." if False in is_wide else "",
+        "Adjacent environments with the same observation share a line." if True in is_wide else "",
+        "Bold: different from the environment before, or the cell's launches disagree.",
+    ]
+    is_timed = {behaviour.timed for behaviour in results.behaviours}
+    yield Text(" ".join(filter(None, sentences)), True, where=_choose_outputs(results, timed=False not in is_timed))
+    if True in is_timed:
+        note = "Of cells with times: the observations that differ between compared cells, or that the header expects."
         yield Text(note, True)
 
 
@@ -74,15 +74,6 @@ def _list_blocks(results: Results, behaviour: Behaviour) -> Iterator[Block]:
     place = ", ".join([*([behaviour.device.value] if has_several_devices else []), *shared_labels])
     yield from format_heading(results, behaviour.scenario, place, where)
     caption = ", ".join(filter(None, ["Observed", behaviour.scenario.title, place]))
-    yield from (
-        _list_with_times(results, behaviour, caption)
-        if behaviour.timed
-        else _list_by_observation(behaviour, caption, where)
-    )
-
-
-def _list_by_observation(behaviour: Behaviour, caption: str, where: Where) -> Iterator[Block]:
-    """Yield tables with one line per observation."""
     lines = [
         SeenLine(
             ", ".join([row.observation, *(names.label(behaviour.scenario, *pair) for pair in row.line.axes.items())]),
@@ -94,27 +85,6 @@ def _list_by_observation(behaviour: Behaviour, caption: str, where: Where) -> It
     labels = ["observation", *behaviour.axes]
     yield tabulate_by_environment(caption, labels, behaviour.environments, lines, changes=True, where=where)
     yield from list_in_full(behaviour.environments, lines)
-
-
-def _list_with_times(results: Results, behaviour: Behaviour, caption: str) -> Iterator[Block]:
-    """Yield tables with one line per cell with a result: its time and its observations."""
-    table = next(table for table in results.tables if table.scenario is behaviour.scenario)
-    unit, axes = unit_of(table), names.find_varying_axes(table)
-    observation_names = list(dict.fromkeys(row.observation for row in behaviour.rows))
-    lines = []
-    for row, column, value in table.times():
-        if row.device is not behaviour.device or not value.estimate:
-            continue
-        cell, name = table.cell(row, column.side), names.name_cell(table, row, column.side, axes)
-        observed = observations(cell, results.found)
-        time = Entry(format.time(value.estimate, unit), cells=[cell], order=value.estimate.value)
-        values = [
-            _make_value(observed[observation]) if observation in observed else None for observation in observation_names
-        ]
-        lines.append(SeenLine(name, [name, time], values, cell))
-    labels = [Head("cell", is_label=True), Head(f"{table.clock.time}, {unit.symbol}", is_number=True)]
-    yield _join_tables(caption, labels, observation_names, lines, REST)
-    yield from list_in_full(observation_names, lines)
 
 
 def _make_value(entry: ObservationEntry) -> "SeenValue":
@@ -140,13 +110,12 @@ class SeenValue:
 class SeenLine:
     """A row before its layout: its labels, and a value per column. A value is None if its cell doesn't exist.
 
-    `name` is the name of the row outside the table. `cell` is the cell that the whole row is about, if any.
+    `name` is the name of the row outside the table.
     """
 
     name: str
-    labels: Sequence[str | Entry]
+    labels: Sequence[str]
     values: Sequence[SeenValue | None]
-    cell: Cell | None = None
 
 
 def format_value(value: Any) -> str:
@@ -183,7 +152,7 @@ def tabulate_by_environment(
 def _join_tables(
     caption: str, labels: Sequence[Head], headings: Sequence[str], lines: Sequence[SeenLine], where: Where
 ) -> Table:
-    rows = [Line([*map(make_entry, line.labels), *map(_make_value_entry, line.values)], line.cell) for line in lines]
+    rows = [Line([*map(Entry, line.labels), *map(_make_value_entry, line.values)]) for line in lines]
     return Table(caption, [*labels, *map(Head, headings)], rows, where=where)
 
 
@@ -222,9 +191,9 @@ def _list_spans(line: SeenLine, environments: Sequence[str], *, changes: bool) -
         names = [name for name, _ in pairs]
         span_name = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names)})"
         is_changed = changes and value.is_observed and number > 0
-        labels = [Entry("") if number else make_entry(label) for label in line.labels]
+        labels = [Entry("" if number else label) for label in line.labels]
         entry = _make_value_entry(replace(value, stands_out=value.stands_out or is_changed))
-        yield Line([*labels, Entry(span_name), entry], line.cell)
+        yield Line([*labels, Entry(span_name), entry])
 
 
 def _make_value_entry(value: SeenValue | None) -> Entry:

@@ -11,12 +11,9 @@ from harness.analysis.tables import MeasuredCell, ScenarioTable
 from harness.model.scenario import Cell
 from harness.model.texts import counted, joined
 from harness.report import format, names
-from harness.report.blocks import FILES, Block, Column, Entry, Section, Text, tabulate
+from harness.report.blocks import FILES, Block, Column, Entry, Section, Table, Text, tabulate
 from harness.report.comparisons import list_lines
 from harness.report.phrases import format_heading, list_names
-
-#: The largest number of cells that a sentence names. More cells are counted instead.
-NAMED = 2
 
 #: The meaning of a ratio of launch-bound cells.
 _CONSEQUENCE = "the ratios of such cells show how fast the CPU launches kernels, not how fast the GPU is"
@@ -25,20 +22,45 @@ _CONSEQUENCE = "the ratios of such cells show how fast the CPU launches kernels,
 LEGEND = f"Launch-bound: kernels ran in less than {format.share(LAUNCH_BOUND)} of a step; {_CONSEQUENCE}."
 
 
-def make_sections(results: Results) -> Iterator[Section]:
-    """Yield the section on what ran on the GPU in a step of each cell, and on cells for which this is unknown."""
-    blocks = [block for table in results.tables for block in _list_blocks(results, table)]
-    if results.on_device:
-        legend = tabulate("", _list_columns(), list(results.on_device.values())).legend
-        blocks.append(Text(f"{_METHOD} {legend}", True, where=FILES))
-    if blocks:
-        yield Section("Time on the device", "on-device", blocks)
-
-
 _METHOD = (
     "The numbers come from untimed calls under TensorFlow's profiler, in each cell's first launch. The profiler adds "
     "time between kernels, so the shares apply to profiled steps."
 )
+
+#: For each column of numbers: its heading, its number, and its legend.
+_NUMBERS: Sequence[tuple[str, Callable[[OnDevice], float | None], str]] = (
+    (
+        "kernels, %",
+        lambda profile: 100.0 * profile.kernels,
+        "Kernels: the share of a step in which at least one kernel ran.",
+    ),
+    (
+        "copies alone, %",
+        lambda profile: 100.0 * profile.copies,
+        "Copies alone: the share in which memory was copied or filled and no kernel ran.",
+    ),
+    (
+        "nothing, %",
+        lambda profile: 100.0 * profile.nothing,
+        "Nothing: the remaining share, in which the GPU waited for the CPU.",
+    ),
+    (
+        "launching, %",
+        lambda profile: None if profile.launching is None else 100.0 * profile.launching,
+        "Launching: the share in which a CPU thread submitted kernels or copies, while the GPU was busy or idle.",
+    ),
+    ("kernels per step", lambda profile: profile.kernel_count, ""),
+)
+
+
+def make_sections(results: Results) -> Iterator[Section]:
+    """Yield the section on what ran on the GPU in a step of each cell, and on cells for which this is unknown."""
+    blocks = [block for table in results.tables for block in _list_blocks(results, table)]
+    legends = dict.fromkeys(head.legend for block in blocks if isinstance(block, Table) for head in block.heads)
+    if legends:
+        blocks.append(Text(" ".join(filter(None, [_METHOD, *legends])), True, where=FILES))
+    if blocks:
+        yield Section("Time on the device", "on-device", blocks)
 
 
 def _list_blocks(results: Results, table: ScenarioTable) -> Iterator[Block]:
@@ -46,68 +68,20 @@ def _list_blocks(results: Results, table: ScenarioTable) -> Iterator[Block]:
     yield from format_heading(results, table.scenario, where=FILES)
     if cells:
         columns: list[Column[MeasuredCell]] = [Column("cell", partial(names.name_measured, table), is_label=True)]
-        columns += [_adapt_column(results, column) for column in _list_columns()]
+        columns += [_make_column(results, *number) for number in _NUMBERS]
         caption = f"Time on the device, {table.scenario.title}"
         yield tabulate(caption, columns, cells, cell=lambda cell: cell.cell, where=FILES, noun="cell")
     yield from (Text(sentence, where=FILES) for sentence in _explain_missing(results, table))
 
 
-def _adapt_column(results: Results, column: Column[OnDevice]) -> Column[MeasuredCell]:
-    return Column(
-        column.text,
-        lambda cell: column.value(results.on_device[cell.cell]),
-        legend=column.legend,
-        is_number=True,
-        is_optional=True,
-    )
+def _make_column(
+    results: Results, heading: str, number_of: Callable[[OnDevice], float | None], legend: str
+) -> Column[MeasuredCell]:
+    def make_entry(cell: MeasuredCell) -> Entry:
+        number = number_of(results.on_device[cell.cell])
+        return Entry("") if number is None else Entry(format.number(number), order=number)
 
-
-def _list_columns() -> Sequence[Column[OnDevice]]:
-    """Return the columns of the table of cells: shares of a step, and counts per step."""
-
-    def make_column(
-        name: str, number_of: Callable[[OnDevice], float | None], legend: str = "", factor: float = 1.0
-    ) -> Column[OnDevice]:
-        def make_entry(profile: OnDevice) -> Entry:
-            number = number_of(profile)
-            return Entry("") if number is None else Entry(format.number(number * factor), order=number)
-
-        return Column(name, make_entry, legend=legend, is_number=True, is_optional=True)
-
-    return [
-        make_column(
-            "kernels, %",
-            lambda profile: profile.kernels,
-            "Kernels: the share of a step in which at least one kernel ran.",
-            100.0,
-        ),
-        make_column(
-            "copies alone, %",
-            lambda profile: profile.copies,
-            "Copies alone: the share in which memory was copied or filled and no kernel ran.",
-            100.0,
-        ),
-        make_column(
-            "nothing, %",
-            lambda profile: profile.nothing,
-            "Nothing: the remaining share, in which the GPU waited for the CPU.",
-            100.0,
-        ),
-        make_column(
-            "launching, %",
-            lambda profile: profile.launching,
-            "Launching: the share in which a CPU thread submitted kernels or copies, while the GPU was busy or idle.",
-            100.0,
-        ),
-        make_column("kernels per step", lambda profile: profile.kernel_count),
-        make_column("copies per step", lambda profile: profile.copy_count),
-        make_column(
-            "under the profiler, ×",
-            lambda profile: profile.slower,
-            "Under the profiler: the time per step with the profiler, relative to the time without it, measured right "
-            "before.",
-        ),
-    ]
+    return Column(heading, make_entry, legend=legend, is_number=True, is_optional=True)
 
 
 def _explain_missing(results: Results, table: ScenarioTable) -> Iterator[str]:
@@ -134,7 +108,7 @@ def make_remark(results: Results, compared: Compared) -> str:
 def list_warnings(results: Results) -> Iterator[str]:
     """Yield a warning if compared cells are launch-bound."""
     compared = {
-        cell: table
+        cell
         for table in results.tables
         for line in list_lines(table)
         for cell in (line.compared.cell, line.compared.other)
@@ -142,31 +116,15 @@ def list_warnings(results: Results) -> Iterator[str]:
     bound_cells = [cell for cell in compared if _is_bound(results, cell)]
     if not bound_cells:
         return
-    if len(bound_cells) <= NAMED:
-        first, *others = [
-            (_name_cell(results, compared[cell], cell), _format_share(results.on_device[cell])) for cell in bound_cells
-        ]
-        more_cells = "".join(f", in {name} in {share}" for name, share in others)
-        yield f"In {first[0]}, kernels ran in {first[1]} of a step{more_cells}: {_CONSEQUENCE}."
-    else:
-        shares = sorted((results.on_device[cell] for cell in bound_cells), key=lambda profile: profile.kernels)
-        share_range = " to ".join(dict.fromkeys(map(_format_share, (shares[0], shares[-1]))))
-        count_text = f"{len(bound_cells)} of {counted(len(compared), 'compared cell')}"
-        limit = format.share(LAUNCH_BOUND)
-        yield f"In {count_text}, kernels ran in less than {limit} of a step ({share_range}): {_CONSEQUENCE}."
+    shares = sorted((results.on_device[cell] for cell in bound_cells), key=lambda profile: profile.kernels)
+    share_range = " to ".join(dict.fromkeys(map(_format_share, (shares[0], shares[-1]))))
+    count_text = f"{len(bound_cells)} of {counted(len(compared), 'compared cell')}"
+    limit = format.share(LAUNCH_BOUND)
+    yield f"In {count_text}, kernels ran in less than {limit} of a step ({share_range}): {_CONSEQUENCE}."
 
 
 def _is_bound(results: Results, cell: Cell) -> bool:
     return cell in results.on_device and results.on_device[cell].is_launch_bound
-
-
-def _name_cell(results: Results, table: ScenarioTable, cell: Cell) -> str:
-    cell_names = (
-        names.name_measured(table, measured_cell)
-        for measured_cell in results.measured[table.scenario.name]
-        if measured_cell.cell == cell
-    )
-    return next(cell_names, cell.environment)
 
 
 def _format_share(profile: OnDevice) -> str:

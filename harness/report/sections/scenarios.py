@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from harness.analysis.comparisons import Compared
 from harness.analysis.quantities import PIECE, is_time
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Estimate, Interval
 from harness.analysis.tables import ScenarioTable
-from harness.analysis.verdicts import Judgement, Verdict, Withheld, describe_too_few
+from harness.analysis.verdicts import Verdict, Withheld, describe_too_few
 from harness.model.defaults import ALPHA, FEWEST_ROUNDS
-from harness.model.scenario import GROWTH, PERCENTILES, STEP
+from harness.model.scenario import GROWTH, PERCENTILES
 from harness.model.texts import counted, joined
 from harness.report import format, names, plots
 from harness.report.blocks import FILES, Block, Column, Entry, Figure, Section, Text, Where, tabulate
@@ -19,12 +18,12 @@ from harness.report.comparisons import (
     HOLM,
     ComparisonLine,
     has_too_few_rounds,
+    list_all_lines,
     list_lines,
     sort_by_size,
     summarize_verdicts,
 )
 from harness.report.format import unit_of
-from harness.report.phrases import capitalize
 from harness.report.sections import on_device
 from harness.report.sections.remarks import make_remark
 from harness.report.sections.timeline import describe_after
@@ -33,37 +32,34 @@ from harness.report.sections.times import make_label_columns, make_times
 #: The heading of the column with remarks.
 REMARKS = "remarks"
 
-#: The heading of percent differences, if the scenario's source reports them. They are calculated as in the source.
-AS_THE_SOURCE = "as the source counts"
-
 #: The explanation of verdicts with few rounds.
 ALIKE = "With fewer than {} rounds, intervals assume that launches vary equally, and verdicts need a ratio beyond 1.5×."
 
-
-#: The explanation of how the variances of a table's comparisons are estimated.
+#: The explanation of how the variances of ratios are estimated.
 _MODERATED = (
-    "With few rounds, the variance of one comparison is uncertain. So each variance is adjusted towards the variance "
-    "of its group (Smyth 2004), unless a remark says otherwise."
+    "With few rounds, the variance of a single ratio is uncertain. So it is adjusted towards the variance of its group "
+    "(Smyth 2004), unless a remark says otherwise."
 )
 
 
 def make_sections(results: Results) -> Iterator[Section]:
     """Yield a section for each table: for each scenario with a result, and for each of its other quantities.
 
-    The first section of a quantity explains ratios and verdicts for all tables of the quantity.
+    The first section of a quantity explains its ratios and verdicts. The first section of all explains intervals.
     """
     explained: set[str] = set()
     for number, table in enumerate(results.all_tables, 1):
         compared = sort_by_size(list_lines(table))
         blocks: list[Block] = []
         if compared:
-            first = names.measure(table) not in explained
-            blocks += [
-                *make_comparisons(results, table, compared),
-                *make_legends(results, table, compared, first=first),
-            ]
+            blocks += make_comparisons(results, table, compared)
+            if names.measure(table) not in explained:
+                blocks.append(Text(_explain_verdicts(results, table), True, where=FILES))
+            if not explained:
+                blocks += _explain_intervals(results)
             explained.add(names.measure(table))
-        yield Section(names.name_table(table), f"scenario-{number}", [*blocks, *make_times(results, table)])
+        times = make_times(results, table, is_first=number == 1)
+        yield Section(names.name_table(table), f"scenario-{number}", [*blocks, *times])
 
 
 def make_comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Block]:
@@ -81,16 +77,6 @@ def make_comparisons(results: Results, table: ScenarioTable, compared: Sequence[
     caption = f"Comparisons, {names.name_table(table)}"
     yield tabulate(caption, table_columns, compared, where=FILES, noun="comparison", is_searchable=True)
     yield Text(describe_verdicts(compared, has_few_rounds), where=FILES)
-    percent_lines = [line for line in compared if _format_percent(line)]
-    if percent_lines:
-        table_columns = [
-            *make_label_columns(table, lambda line: line.row),
-            Column("comparison", lambda line: line.what, is_label=True),
-            Column(AS_THE_SOURCE, _format_percent, is_number=True),
-        ]
-        yield tabulate(
-            f"{capitalize(AS_THE_SOURCE)}, {names.name_table(table)}", table_columns, percent_lines, where=Where.DETAILS
-        )
 
 
 def make_columns(
@@ -126,7 +112,6 @@ def _list_ratio_columns(
             is_number=True,
         ),
         Column(sides, lambda line: _make_plot_entry(line, domain), where=Where.PASTE | Where.TERMINAL),
-        Column(AS_THE_SOURCE, _format_percent, is_number=True, is_optional=True, where=Where.PAGE),
     ]
 
 
@@ -158,10 +143,6 @@ def _make_plot_entry(line: ComparisonLine, domain: Interval) -> Entry:
     return Entry(plots.plot_ratio(line.compared.ratio, domain) if _is_comparable(line) else "", is_code=True)
 
 
-def _format_percent(line: ComparisonLine) -> str:
-    return format.format_gain(line.compared.ratio.inverse) if line.entry.percent and _is_comparable(line) else ""
-
-
 def describe_verdicts(compared: Sequence[ComparisonLine], has_few_rounds: bool) -> str:
     """Return the count of each verdict, and how many verdicts an A/A control withholds.
 
@@ -182,31 +163,22 @@ def describe_verdicts(compared: Sequence[ComparisonLine], has_few_rounds: bool) 
     return f"{counts} {withheld_count} withheld, because two identical cells differed by more than the margin."
 
 
-def make_legends(
-    results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine], *, first: bool
-) -> Iterator[Text]:
-    """Yield the explanation of intervals and verdicts in a table. For the `first` table, also explain ratios."""
-    if first:
-        yield Text(_explain_verdicts(results, table), True, where=FILES)
-        if table.quantity != GROWTH:
-            yield Text("In a plot, ● is the ratio, ─ is its interval, and │ is 1.", True, where=Where.PASTE)
-        yield from _describe_looks(results, compared)
-    with_interval = [line.compared for line in compared if _is_comparable(line) and line.compared.ratio.interval]
-    if with_interval:
-        yield Text(describe_levels(with_interval), True, where=FILES)
-    if len(with_interval) > 1:
-        joint_level = _compute_joint_level(with_interval)
-        verdicts = f"All of these verdicts are correct with {joint_level} confidence too. {HOLM} "
-        text = (
-            verdicts
-            if any(comparison.verdict not in (None, Verdict.DIFFERENT_WORK) for comparison in with_interval)
-            else ""
-        )
-        text += "" if table.quantity == GROWTH else _MODERATED
-        if text:
-            yield Text(text.rstrip(), True, where=FILES)
-    if table.quantity == STEP and any(on_device.make_remark(results, line.compared) for line in compared):
-        yield Text(on_device.LEGEND, True, where=FILES)
+def _explain_intervals(results: Results) -> Iterator[Text]:
+    """Yield explanations of the intervals and verdicts of all tables."""
+    lines = list_all_lines(results)
+    with_interval = [line for line in lines if _is_comparable(line) and line.compared.ratio.interval]
+    if any(line.table.quantity != GROWTH for line in lines):
+        yield Text("In a plot, ● is the ratio, ─ is its interval, and │ is 1.", True, where=Where.PASTE)
+    yield from _describe_looks(results, lines)
+    sentences = [
+        ALIKE.format(FEWEST_ROUNDS)
+        if any(line.compared.ratio.rounds < FEWEST_ROUNDS for line in with_interval)
+        else "",
+        # Holm's procedure judges the comparisons of a table together
+        f"{HOLM} {_MODERATED}" if len(with_interval) > len({id(line.table) for line in with_interval}) else "",
+        on_device.LEGEND if any(on_device.make_remark(results, line.compared) for line in lines) else "",
+    ]
+    yield from (Text(sentence, True, where=FILES) for sentence in sentences if sentence)
 
 
 def _describe_looks(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[Text]:
@@ -241,25 +213,6 @@ def _describe_looks(results: Results, compared: Sequence[ComparisonLine]) -> Ite
             True,
             where=FILES,
         )
-
-
-def describe_levels(judgements: Sequence[Compared | Judgement], min_rounds: int = FEWEST_ROUNDS) -> str:
-    """Describe the confidence of intervals that are shown together, and the assumption for few rounds."""
-    levels = sorted(judgement.level for judgement in judgements)
-    level = " to ".join(dict.fromkeys(map(format.level, (levels[0], levels[-1]))))
-    text = f"Each of these {len(judgements)} intervals has {level} confidence, so that all of them together have "
-    text = (
-        f"{text}{_compute_joint_level(judgements)}."
-        if len(judgements) > 1
-        else f"The interval of the ratio has {level} confidence."
-    )
-    rounds = [judgement.ratio.rounds for judgement in judgements]
-    return f"{text} {ALIKE.format(min_rounds)}" if min(rounds) < min_rounds else text
-
-
-def _compute_joint_level(judgements: Sequence[Compared | Judgement]) -> str:
-    """Return the joint confidence level of all intervals (Bonferroni)."""
-    return format.level(1.0 - sum(1.0 - judgement.level for judgement in judgements))
 
 
 def _explain_verdicts(results: Results, table: ScenarioTable) -> str:

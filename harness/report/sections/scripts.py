@@ -77,7 +77,7 @@ def _describe_script(results: Results, scenario: Scenario) -> Iterator[str]:
 
 
 def describe_printed(results: Results) -> list[str]:
-    """Return sentences about the numbers that plain scripts print: ratios of two numbers, growth, and comparisons."""
+    """Return sentences about the numbers that plain scripts print: ratios of two numbers, and comparisons."""
     scenarios = [scenario for scenario in results.run.scenarios if scenario.script]
     return [
         sentence
@@ -131,22 +131,6 @@ def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Ite
         verdict = _explain_undecided(results, answer)
         ratio_text = f"{_format_ratio(answer)} as large in {answer.subject} as in {answer.base}"
         yield f"{subject} is {ratio_text}{amounts_note}{verdict}."
-    if not ratio:
-        yield from _describe_growth(results, scenario, quantity, unit)
-
-
-def _describe_growth(results: Results, scenario: Scenario, quantity: str, unit: str) -> Iterator[str]:
-    """Yield a sentence for each cell in which a printed number grows within a launch."""
-    for cell in results.found_of(quantity).cells_of(scenario.name):
-        growth = printed.growth(quantity, results.found.numbers.get(cell, ()))
-        if growth:
-            first, last = (_format_amount(value, unit) for value in (growth.first, growth.last))
-            yield (
-                f"The printed {_quote(quantity.removeprefix(PRINTED))} grows within a launch in {cell.environment}: "
-                f"from {first} to {last} over {growth.count} values ({format.factor(growth.last / growth.first)}; "
-                "means of the first and last quarter, without an interval, because the values of a launch depend on "
-                "each other)."
-            )
 
 
 def _quote(name: str) -> str:

@@ -19,13 +19,6 @@ _KERAS_FUNCTIONS = {"_update_step_xla": "Keras's optimizer", "one_step_on_data":
 #: Page faults are reported if launches differ by more than this share of a step because of them.
 SHARE = 0.01
 
-#: The setting that avoids page faults, and its value.
-MALLOC, KEEP = "malloc", "keep"
-KEPT_MEMORY_NOTE = (
-    "Freed memory stays in the process (malloc=keep), so page faults don't add variability. To measure with each "
-    "release's default, pass -a malloc=default."
-)
-
 #: The start of the sentence on a setting, and the value that every release and GPU supports.
 _SUBJECTS = {
     "tf32": ("TF32 is", "off"),
@@ -46,15 +39,13 @@ def describe_settings(results: Results) -> list[str]:
 
 
 def describe_page_faults(results: Results) -> list[str]:
-    """Return a sentence about page faults that make launches of a cell differ, and about the setting that avoids them.
-
-    If all cells have this setting, the sentence explains it, and how to measure without it.
-    """
-    cells = [(table, cell) for table in results.tables for cell in results.measured[table.scenario.name]]
-    if cells and all(measured.cell.axes.get(MALLOC) == KEEP for _, measured in cells):
-        return [KEPT_MEMORY_NOTE]
+    """Return a sentence about page faults that make launches of a cell differ, and the setting that avoids them."""
     by_share = [
-        (share, table, cell) for table, cell in cells if (share := compare_faults(cell.used, cell.step)) > SHARE
+        (share, table, cell)
+        for table in results.tables
+        for cell in results.measured[table.scenario.name]
+        if cell.cell.axes.get("malloc") != "keep"
+        if (share := compare_faults(cell.used, cell.step)) > SHARE
     ]
     if not by_share:
         return []

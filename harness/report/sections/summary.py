@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from harness.analysis.control import Control
 from harness.analysis.results import Results
-from harness.analysis.verdicts import Verdict
 from harness.model.defaults import LEVEL
 from harness.model.environment import Environment
 from harness.model.launch import Clock
@@ -47,9 +46,10 @@ def make_first_screen(results: Results, *, table: bool = True) -> list[Block]:
     Claims of upstream issues come first. Without `table`, the table is omitted. A terminal shows neither the cause nor
     the small print, so that the first screen fits into 24 lines.
     """
+    main_result = _describe_main_result(results)
     return [
         *claims.make_head(results),
-        *(Text([Bold(answer)], where=EVERYWHERE) for answer in _list_answers(results)[:1]),
+        *([Text([Bold(main_result)], where=EVERYWHERE)] if main_result else []),
         *(Text(text, where=EVERYWHERE) for text in scripts.describe_printed(results)),
         *(Text(text, where=EVERYWHERE) for text in sweeps.describe_devices(results)[: sweeps.SENTENCES]),
         *(_make_table(results) if table else ()),
@@ -60,14 +60,16 @@ def make_first_screen(results: Results, *, table: bool = True) -> list[Block]:
     ]
 
 
-def _list_answers(results: Results) -> list[str]:
-    """Return the main results as sentences. The first sentence omits values that are in the small print."""
-    first_sentence, *other_sentences = (
-        main_results.describe_answers(results) or ([] if results.claims else [explain_no_answer(results)]) or [""]
-    )
-    if results.answers and not scripts.describe_scripts(results):
-        first_sentence = main_results.describe_answer(results.run, results.answers[0], _distinguish_rows(results))
-    return [text for text in (first_sentence, *other_sentences) if text]
+def _describe_main_result(results: Results) -> str:
+    """Return the main result as a sentence without the values that are in the small print; empty if claims replace it.
+
+    For a run of plain scripts, this is the most important sentence about them.
+    """
+    if script_sentences := scripts.describe_scripts(results):
+        return script_sentences[0]
+    if results.answers:
+        return main_results.describe_answer(results.run, results.answers[0], _distinguish_rows(results))
+    return "" if results.claims else explain_no_answer(results)
 
 
 def _distinguish_rows(results: Results) -> str:
@@ -85,12 +87,9 @@ def _distinguish_rows(results: Results) -> str:
 
 def _list_other_findings(results: Results) -> Iterator[Block]:
     on_first_screen = scripts.describe_printed(results)
-    sentences = [text for text in _list_answers(results)[1:] if text not in on_first_screen]
+    sentences = [text for text in scripts.describe_scripts(results)[1:] if text not in on_first_screen]
     if sentences:
         yield Items(sentences, where=FILES)
-    omitted_count = len(results.answers) - main_results.SENTENCES
-    if omitted_count > 0 and not scripts.describe_scripts(results):
-        yield Text(f"{counted(omitted_count, 'more comparison', 'is')} in the tables.", where=FILES)
     for text in [*settings.describe_settings(results), *settings.describe_page_faults(results)]:
         yield Text(text, True, where=FILES)
 
@@ -183,37 +182,19 @@ def describe_conditions(results: Results) -> str:
     cpu = run.host.get("cpu")
     cores = f"{timeline.describe_pinning(run)}{f', on {cpu}' if cpu else ''}"
     measured = "CPU time, not wall-clock time, was measured" if run.plan.clock is Clock.CPU else "Measured"
-    return " ".join(
-        [
-            f"{measured} in {timeline.format_rounds(results)} of fresh processes, {cores}.",
-            f"Differences below {format.share(run.plan.margin)} aren't reported.",
-            *_describe_intervals(results),
-            f"{timeline.interference_of(results)}{_OLDER if run.rules < RULES else ''}",
-        ]
+    sentences = (
+        f"{measured} in {timeline.format_rounds(results)} of fresh processes, {cores}.",
+        f"Differences below {format.share(run.plan.margin)} aren't reported.",
+        f"All intervals of one table together have at least {format.level(LEVEL)} confidence, and so do its verdicts."
+        if any(line.compared.ratio.interval for line in list_all_lines(results))
+        else "",
+        f"{timeline.interference_of(results)}{_OLDER if run.rules < RULES else ''}",
     )
-
-
-def _describe_intervals(results: Results) -> Iterator[str]:
-    """Yield the confidence of the first screen's intervals, and which intervals decide the verdicts."""
-    with_interval = [line.compared for line in list_all_lines(results) if line.compared.ratio.interval]
-    comparable = [compared for compared in with_interval if compared.verdict is not Verdict.DIFFERENT_WORK]
-    level = format.level(LEVEL)
-    if len(comparable) == 1:
-        yield f"The interval of the ratio has {level} confidence."
-    elif comparable:
-        scope = " of a scenario about one quantity" if len(results.all_tables) > 1 else " of ratios"
-        effects = ", and so do all intervals of effects" if attribution.describe_causes(results) else ""
-        yield f"All intervals{scope} together have {level} confidence{effects}."
-    count = sum(compared.deciding is not None for compared in comparable)
-    if count:
-        yield (
-            f"In {count} of these {len(comparable)} comparisons, the verdict is decided by a narrower interval than "
-            "the one shown (Holm's procedure)."
-        )
+    return " ".join(filter(None, sentences))
 
 
 def describe_control(results: Results, margin: float | None = None) -> str:
-    """Describe the A/A control: whether two identical cells differ, and the bias that half of such runs would detect.
+    """Describe the A/A control: whether two identical cells differ.
 
     `margin` is a share. The default is the margin of the run.
     """
@@ -230,11 +211,9 @@ def describe_control(results: Results, margin: float | None = None) -> str:
         )
     if control.estimate.interval is None or not control.is_check(log_margin):
         return f"{text}: too few rounds to check for a bias."
-    bias = format.share(float(f"{math.expm1(control.least_bias(log_margin)):.2g}"))
-    sensitivity = f"A bias of {bias} would be detected in half of such runs."
     if 1.0 in control.estimate.interval:
-        return f"{text}: no difference is shown. {sensitivity}"
-    return f"{text}: more than noise, but not certainly more than the margin of {format.share(margin)}. {sensitivity}"
+        return f"{text}: no difference is shown."
+    return f"{text}: more than noise, but not certainly more than the margin of {format.share(margin)}."
 
 
 def _name_controlled(results: Results, control: Control) -> str:

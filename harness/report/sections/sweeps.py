@@ -1,7 +1,6 @@
 """Sweeps: curves along a numeric axis, and their crossovers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from harness.analysis.crossings import Crossing
@@ -15,64 +14,50 @@ from harness.model.launch import Clock
 from harness.model.scenario import DEVICE
 from harness.model.texts import counted, joined
 from harness.report import format, names
-from harness.report.blocks import EVERYWHERE, FILES, Block, Column, Figure, Items, Section, Text, Where, tabulate
+from harness.report.blocks import EVERYWHERE, Block, Figure, Items, Section, Text, Where
 from harness.report.charts import sweeps as sweeps_chart
 from harness.report.comparisons import NO_VERDICT
 from harness.report.phrases import capitalize, format_heading, join_remarks
 
-#: The largest number of sentences about a sweep that also has a table.
+#: The largest number of sentences about a sweep in report.md.
 SENTENCES = 4
 
-
-@dataclass(frozen=True, slots=True)
-class SweepLine:
-    """A comparison along a sweep, with one of its crossovers, if there is one."""
-
-    table: ScenarioTable
-    sweep: MeasuredSweep
-    comparison: SweepComparison
-    crossing: Crossing | None
+_METHOD = (
+    "At a crossing, both sides take equally long, by the mean log ratio over the rounds. Between adjacent sizes, times "
+    "are interpolated linearly. The interval in brackets contains the sizes at which t tests over the rounds don't "
+    f"reject equal times, with a joint level of {format.level(LEVEL)} (Fieller 1954). The margin doesn't apply along a "
+    "sweep: every significant difference counts."
+)
 
 
 def make_sections(results: Results) -> Iterator[Section]:
-    """Yield the section on sweeps, with the first crossovers as sentences, and all crossovers in tables."""
+    """Yield the section on sweeps: charts of the curves, and a sentence for each comparison."""
     blocks: list[Block] = []
-    lines: list[SweepLine] = []
     for _, group in groupby(results.sweeps, key=lambda pair: pair[0].scenario.name):
         pairs = list(group)
         figures = [*map(Figure, sweeps_chart.draw(results, pairs[0][0], [sweep for _, sweep in pairs]))]
         for table, sweep in pairs:
             blocks += format_heading(results, table.scenario, names.name_sweep(table, sweep), EVERYWHERE)
             blocks += [*figures, *_describe_sweep(table, sweep)]
-            figures, lines = [], [*lines, *_list_lines(table, sweep)]
-    if lines:
-        blocks.append(Text(tabulate("", make_columns(lines[0].table, lines[0].sweep), lines).legend, True))
+            figures = []
     if blocks:
-        yield Section("Sweeps", "sweeps", blocks)
+        yield Section("Sweeps", "sweeps", [*blocks, Text(_METHOD, True)])
 
 
 def _describe_sweep(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[Block]:
-    """Yield a sentence for each comparison of a sweep, and its table."""
+    """Yield a sentence for each comparison of a sweep. report.md has only the first sentences."""
     if sweep.withheld:
         yield Text(
             "No crossings are shown, because two identical cells differed by more than the margin.", where=EVERYWHERE
         )
-    if not sweep.races:
-        return
     clauses = describe_comparisons(table, sweep)
     omitted_count = sum(count for _, count in clauses[SENTENCES:])
-    verb = "is" if omitted_count == 1 else "are"
-    omitted_note = f"{counted(omitted_count, 'more comparison')} along {sweep.axis} {verb} in the table."
-    yield Items(
-        [*(text for text, _ in clauses[:SENTENCES]), *([omitted_note] if omitted_count else [])],
-        where=FILES | Where.DETAILS,
-    )
-    yield Items([text for text, _ in clauses], where=Where.TERMINAL)
-    place = ", ".join(filter(None, [table.scenario.title, names.name_sweep(table, sweep)]))
-    yield tabulate(f"Crossings along {sweep.axis}, {place}", make_columns(table, sweep), _list_lines(table, sweep))
-
-
-# In sentences.
+    if omitted_count:
+        note = f"{counted(omitted_count, 'more comparison', 'is')} in details.md and report.html."
+        yield Items([*(text for text, _ in clauses[:SENTENCES]), note], where=Where.PASTE)
+    if clauses:
+        where = EVERYWHERE ^ Where.PASTE if omitted_count else EVERYWHERE
+        yield Items([text for text, _ in clauses], where=where)
 
 
 def describe_comparisons(table: ScenarioTable, sweep: MeasuredSweep) -> list[tuple[str, int]]:
@@ -139,9 +124,6 @@ def _format_ends(interval: Interval, sweep: MeasuredSweep) -> tuple[str, str]:
     return format.size(interval.low, sweep), format.size(interval.high, sweep)
 
 
-# Devices.
-
-
 def describe_devices(results: Results) -> list[str]:
     """Return a sentence for each comparison of devices along a sweep: the size at and above which a device is faster.
 
@@ -194,71 +176,3 @@ def _list_verdicts(runs: Sequence[tuple[Verdict | None, Sequence[SizeVerdict]]],
             f"{verdict or NO_VERDICT} at {f'{texts} {sweep.unit}' if sweep.unit else f'{sweep.axis} {texts}'}"
         )
     return ", ".join(clauses)
-
-
-# In the table.
-
-
-def make_columns(table: ScenarioTable, sweep: MeasuredSweep) -> list[Column[SweepLine]]:
-    """Return the columns of a comparison along a sweep. Sizes have the sweep's unit, or the name of its axis."""
-    return [
-        Column("comparison", lambda line: names.name_comparison(line.table, line.comparison.column), is_label=True),
-        Column(f"less {table.clock.time} before", lambda line: _name_ahead(line, before=True), is_optional=True),
-        Column(
-            f"crossing, {sweep.unit or sweep.axis}",
-            lambda line: format.size(line.crossing.at, line.sweep) if line.crossing else "",
-            legend="At a crossing, both sides take equally long, by the mean log ratio over the rounds. Between "
-            "adjacent sizes, times are interpolated linearly.",
-            is_number=True,
-            is_optional=True,
-        ),
-        Column(
-            "interval",
-            lambda line: format_span(line.crossing, line.sweep) if line.crossing else "",
-            legend="The interval contains the sizes at which t tests over the rounds don't reject equal times, "
-            f"with a joint level of {format.level(LEVEL)} (Fieller 1954). If it reaches the end of the sweep, it "
-            "is open on that side.",
-            is_optional=True,
-        ),
-        Column(
-            f"less {table.clock.time} after",
-            lambda line: _name_ahead(line, before=False),
-            legend="The margin doesn't apply along a sweep: every significant difference counts.",
-            is_optional=True,
-        ),
-        Column("remarks", _make_remark, is_optional=True),
-    ]
-
-
-def _list_lines(table: ScenarioTable, sweep: MeasuredSweep) -> Sequence[SweepLine]:
-    """Return a line for each crossover, and a line for each comparison without a crossover."""
-    return [
-        SweepLine(table, sweep, comparison, crossing)
-        for comparison in sweep.races
-        for crossing in comparison.crossings or (None,)
-    ]
-
-
-def _name_ahead(line: SweepLine, *, before: bool) -> str:
-    """Name the side that takes less time before or after the crossover; empty if the sweep doesn't establish it."""
-    comparison, crossing = line.comparison, line.crossing
-    subject, base, _ = names.name_sides(line.table, comparison.column)
-    if crossing is None:
-        return "" if comparison.ahead is None else subject if comparison.ahead == comparison.column.side else base
-    if crossing.opens_low if before else crossing.opens_high:
-        return ""
-    return subject if crossing.rises is not before else base
-
-
-def _make_remark(line: SweepLine) -> str:
-    comparison, sweep = line.comparison, line.sweep
-    unclear_ranges = " and from ".join(" to ".join(_format_ends(interval, sweep)) for interval in comparison.unclear)
-    first_size, last_size = (format.size(size, sweep) for size in (comparison.sizes[0], comparison.sizes[-1]))
-    return join_remarks(
-        [
-            f"different work: {comparison.different}" if comparison.different else "",
-            f"no crossing from {first_size} to {last_size}" if comparison.ahead and not comparison.unclear else "",
-            f"unclear from {unclear_ranges}" if unclear_ranges else "",
-            "one round: no interval" if comparison.rounds == 1 and not comparison.different else "",
-        ]
-    )

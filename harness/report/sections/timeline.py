@@ -14,7 +14,7 @@ from harness.model.texts import counted, format_cpu_list, format_plain
 from harness.report import format
 from harness.report.blocks import Items, Section, Text
 from harness.report.phrases import capitalize
-from harness.report.sections import interleaving, machines
+from harness.report.sections import interleaving
 
 #: The largest number of noisy rounds in the list.
 LISTED = 10
@@ -30,8 +30,7 @@ def make_sections(results: Results) -> Iterator[Section]:
             for noisy in noisy_rounds[:LISTED]
         ]
         note = "A round is noisy if other processes were active during its timed steps, whatever times were measured."
-        texts = [Text(text) for text in machines.collect_sentences(results, lambda machine: [interference_of(machine)])]
-        yield Section("Noisy rounds", "disturbed", [*texts, Items([*items, *remainder]), Text(note, True)])
+        yield Section("Noisy rounds", "disturbed", [Items([*items, *remainder]), Text(note, True)])
 
 
 def interference_of(results: Results) -> str:

@@ -41,15 +41,15 @@ def make_label_columns(table: ScenarioTable, row: Callable[[Labelled], Row]) -> 
     ]
 
 
-def make_times(results: Results, table: ScenarioTable) -> Iterator[Block]:
-    """Yield the table of times, its chart and the meaning of its marks."""
+def make_times(results: Results, table: ScenarioTable, *, is_first: bool) -> Iterator[Block]:
+    """Yield the table of times, its chart and the meaning of its marks. The first table explains its intervals."""
     unit = unit_of(table)
     varying_axes = names.find_varying_axes(table)
     constants = [f"{axis} = {table.rows[0].axes[axis]}" for axis in table.row_axes if axis not in varying_axes]
     if constants:
         yield Text(f"The same in all rows: {', '.join(constants)}.", True, where=FILES)
     yield make_times_table(table)
-    yield Text(_explain_intervals(table, unit), True, where=FILES)
+    yield Text(_explain_intervals(table, unit, is_first=is_first), True, where=FILES)
     yield from map(Figure, times_chart.draw(results, table))
     yield from (
         Text(sentence, True, where=FILES)
@@ -122,7 +122,7 @@ def _make_time_entry(table: ScenarioTable, index: int, unit: Unit, row: Row) -> 
     )
 
 
-def _explain_intervals(table: ScenarioTable, unit: Unit) -> str:
+def _explain_intervals(table: ScenarioTable, unit: Unit, *, is_first: bool) -> str:
     """Explain the intervals next to the times."""
     rounds, step = table.rounds, capitalize(names.name_values(table))
     step += f" in {unit.symbol}" if unit.symbol else ""
@@ -136,7 +136,7 @@ def _explain_intervals(table: ScenarioTable, unit: Unit) -> str:
     text = (
         f"{step}; ± or the range in brackets is a {level} confidence interval over {counted(rounds, 'round')}{counts}."
     )
-    compares = any(column.other for column in table.columns) and table.quantity != GROWTH
+    compares = is_first and any(column.other for column in table.columns) and table.quantity != GROWTH
     return f"{text} {BETWEEN_ROUNDS}" if compares else text
 
 

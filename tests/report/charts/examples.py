@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.analysis.results import Results
 from harness.model.scenario import Cell
-from harness.report.charts import forest, phases, sweeps, timeline, times, trends
+from harness.report.charts import forest, sweeps, times
 from harness.report.charts.vega import Picture
 from harness.report.comparisons import list_lines
 from tests.factories import PHASES, cell, cells, rounds, run, scenario
@@ -57,12 +57,6 @@ def drawn(measured: Results) -> Iterator[Picture]:
         yield from forest.draw_comparisons(measured, table, list_lines(table))
         yield from times.draw(measured, table)
         yield from sweeps.draw(measured, table, [sweep for owner, sweep in measured.sweeps if owner is table])
-        for attribution in measured.attributions:
-            if attribution.scenario.name == table.scenario.name:
-                yield from forest.draw_effects(measured, attribution)
-        yield from phases.draw(measured, table)
-        yield from timeline.draw(measured, table)
-        yield from trends.draw(measured, table)
 
 
 def kind(chart: Picture) -> str:

@@ -8,31 +8,29 @@ from hypothesis import strategies as st
 
 from harness.analysis.results import Results
 from harness.report.charts import layout
-from harness.report.charts.timeline import LAUNCHES
 from harness.report.charts.times import LOOKS
 from harness.report.charts.vega import Picture, make_file_names
-from tests.factories import cell, cells, launch, rounds, run, scenario
+from tests.factories import cell, cells, rounds, run, scenario
 from tests.report.charts.examples import HOSTILE, drawn, hostile, kind, many, picture, results, values
 
-KINDS = ["ratios", "times", "effects", "phases", "course"]
+KINDS = ["ratios", "times"]
 
 
 def words(chart: Picture) -> list[str]:
     return [chart.words.title, *chart.words.notes, chart.words.axis, chart.words.alt]
 
 
-def test_a_table_has_its_comparisons_times_effects_phases_and_launches():
+def test_a_table_has_its_comparisons_and_times():
     charts = list(drawn(results()))
     assert [kind(chart) for chart in charts] == KINDS
     assert [chart.file for chart in charts] == [f"charts/{name}-step.svg" for name in KINDS]
     seconds = dict.fromkeys(cells(["tf1.14"], modes=["graph"]), 0.01)
-    assert [kind(chart) for chart in drawn(Results(run(seconds), rounds(seconds)))] == ["course"]
-    assert list(drawn(Results(run(seconds), [launch(cell())]))) == []
+    assert list(drawn(Results(run(seconds), rounds(seconds)))) == []
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_the_specification_is_its_golden_file_and_vega_lite(name, is_golden_chart):
-    chart = picture(results(count=2 if name == "course" else 5, spread=0.05), name)
+    chart = picture(results(spread=0.05), name)
     assert is_golden_chart(chart)
     altair.Chart.from_dict(dict(chart.specification))
 
@@ -43,7 +41,6 @@ def test_words_of_charts(snapshot):
         "one round": results(count=1, spread=0.3),
         "intervals that leave the chart": results(count=2, spread=1.0),
         "many cells": many(60),
-        "many launches": results(count=LAUNCHES // 8),
         "times far apart": results(dict(zip(cells(), (0.001, 0.002, 0.01, 0.1), strict=True))),
     }
     assert {

@@ -11,8 +11,8 @@ from tests.report.formats.examples import example, nothing, one_launch
 #: tests/report/html has the page's, which is no text without its scripts.
 EVERY = [format for format in list_formats() if format != "html"]
 
-#: Those that have no place for a run without a result.
-REFUSING = {"pyperf", "benchmark-action"}
+#: The one that has no place for a run without a result.
+REFUSING = {"benchmark-action"}
 
 
 @pytest.mark.parametrize("format", EVERY)

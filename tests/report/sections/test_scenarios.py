@@ -13,10 +13,8 @@ from harness.analysis.work_equivalence import Work, WorkCheck
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.report.blocks import Table, Where
-from harness.report.phrases import capitalize
 from harness.report.sections import scenarios
 from harness.report.sections.remarks import make_remark
-from harness.report.sections.scenarios import AS_THE_SOURCE
 from tests.factories import COMPARE, ENVIRONMENTS, broken, cell, cells, growing, launch, rounds, run, scenario
 from tests.quantified import quantified, quantified_run
 from tests.report.sections import reading
@@ -115,23 +113,6 @@ def test_without_any_verdict_there_is_no_column_and_one_line_says_why(snapshot):
     assert [name for name, heads in headings.items() if "verdict" in heads] == ["three rounds", "two rounds, far"]
     # the line above the table says it, and no remark repeats it
     assert "remarks" not in headings["a control beyond the margin"]
-
-
-def test_percentages_stand_where_the_source_counts_in_them():
-    percent = replace(COMPARE[1], percent=True)
-    section = make_section(run(FIT, scenarios=[scenario(compare=[COMPARE[0], percent])]), rounds(FIT, spread=0.0))
-    table = find_comparisons(section)
-    on_page = table.shown(Where.PAGE)
-    lines = zip(reading.column(on_page, "comparison"), reading.column(on_page, AS_THE_SOURCE), strict=True)
-    percentages = {name: text for name, text in lines if text}
-    assert percentages == {
-        "graph vs eager, tf1.14": "+100 % (+100 to +100)",
-        "graph vs eager, tf2.0": "+145 % (+145 to +145)",
-    }
-    assert AS_THE_SOURCE not in reading.heads(table.shown(Where.PASTE))
-    (beside,) = [other for other in reading.tables(section) if other.caption.startswith(capitalize(AS_THE_SOURCE))]
-    assert beside.where is Where.DETAILS
-    assert dict(reading.rows(beside)) == percentages
 
 
 def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.SAME, reason="", pythons=None, at=2.0):

@@ -110,7 +110,7 @@ def test_sentences_about_printed_numbers(snapshot):
     runs = {
         "two numbers": two,
         "one release": make_results(old_launches, seconds.run.scenarios[0], [OLD]),
-        "seconds that grow": measure_printed({"saved": (rising, steady)}, units=[("saved", 0), ("saved", 1)]),
+        "seconds in both releases": measure_printed({"saved": (rising, steady)}, units=[("saved", 0), ("saved", 1)]),
         "a unit in one release": measure_printed({"saved": ([3.0], [0.003])}, units=[("saved", 1)]),
     }
     assert {name: scripts.describe_printed(results) for name, results in runs.items()} == snapshot

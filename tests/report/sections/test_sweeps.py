@@ -1,4 +1,4 @@
-"""Crossings in sentences and in a table."""
+"""Crossings in sentences."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ def make_section(ratios=CROSSING, environments=("tf1.14",), **changes):
     return reading.make(sweeps.make_sections, *swept_run(seconds(ratios, environments), **changes))
 
 
-def test_sentences_and_lines_of_a_sweep(snapshot):
+def test_sentences_of_a_sweep(snapshot):
     different, launches = swept_run(seconds(CROSSING))
     launches = [replace(launch, fingerprint={"sum": len(launch.cell.axes["variant"])}) for launch in launches]
     times = seconds(CROSSING)
@@ -40,13 +40,7 @@ def test_sentences_and_lines_of_a_sweep(snapshot):
         "different work": reading.make(sweeps.make_sections, different, launches),
         "a control beyond the margin": reading.make(sweeps.make_sections, controlled, biased),
     }
-    assert {
-        name: [
-            *reading.texts(section, Where.PASTE),
-            *(" | ".join(row) for table in reading.tables(section) for row in reading.rows(table)),
-        ]
-        for name, section in sections.items()
-    } == snapshot
+    assert {name: reading.texts(section, Where.PASTE) for name, section in sections.items()} == snapshot
 
 
 def test_what_crosses_is_told_first_and_what_has_no_room_is_counted():
@@ -56,7 +50,6 @@ def test_what_crosses_is_told_first_and_what_has_no_room_is_counted():
     assert pasted[: sweeps.SENTENCES] == printed[: sweeps.SENTENCES]
     (rest,) = pasted[sweeps.SENTENCES :]
     assert rest.startswith(f"{7 - sweeps.SENTENCES} more ")
-    assert len(reading.rows(reading.tables(section)[0])) == 7
     # two of them are told in one sentence
     assert len(printed) == 6
     assert printed[-1].endswith(" (numpy; compiled).")
@@ -67,10 +60,6 @@ def test_the_other_row_axes_and_scenarios_name_each_sweep():
     times = {**seconds(CROSSING, dtype="float32"), **seconds(CROSSING, dtype="float64")}
     section = reading.make(sweeps.make_sections, *swept_run(times, of=swept(axes=axes), spread=0.001))
     assert reading.headings(section, Where.PASTE) == ["float32", "float64"]
-    assert [table.caption for table in reading.tables(section)] == [
-        "Crossings along size, A sigmoid, float32",
-        "Crossings along size, A sigmoid, float64",
-    ]
     both = {**seconds(CROSSING), **dict.fromkeys(cells(), 0.01)}
     section = reading.make(sweeps.make_sections, run(both, scenarios=[swept(), scenario()]), rounds(both))
     assert reading.headings(section, Where.PASTE) == ["A sigmoid"]

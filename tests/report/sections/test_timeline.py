@@ -10,7 +10,7 @@ from harness.model.scenario import CPUS
 from harness.report.blocks import Items, Where
 from harness.report.sections import timeline
 from tests.factories import RESOURCES, cell, cells, groups, rounds, run, scenario
-from tests.report.sections.reading import everything, texts
+from tests.report.sections.reading import everything
 
 MEMBERS = cells(calls=("fit", "train_on_batch"))
 TIMES = dict.fromkeys(cells(), 0.01)
@@ -114,19 +114,18 @@ def list_noisy_rounds(launches):
     (section,) = timeline.make_sections(Results(run(), launches))
     assert section.shown(Where.PASTE) is None
     (items,) = [block.items for block in everything(section) if isinstance(block, Items)]
-    return texts(section)[0], list(map(str, items))
+    return list(map(str, items))
 
 
 def test_ten_disturbed_rounds_are_named_in_the_details():
     noisy = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
-    summary, items = list_noisy_rounds(rounds(TIMES, count=12, resources=noisy))
-    assert summary.startswith("12 of 12 rounds ")
+    items = list_noisy_rounds(rounds(TIMES, count=12, resources=noisy))
     assert items[9].startswith("Round 10 of step cpu call=fit dtype=float32: step tf1.14")
     assert items[10:] == ["and 2 more"]
-    assert len(list_noisy_rounds(rounds(TIMES, count=10, resources=noisy))[1]) == 10
+    assert len(list_noisy_rounds(rounds(TIMES, count=10, resources=noisy))) == 10
     launches = rounds(TIMES, count=2, resources=RESOURCES)
     first = [replace(launch, resources=noisy) for launch in launches if launch.round == 2]
     repetition = [replace(launch, attempt=1) if launch.round == 2 else launch for launch in launches]
-    (item,) = list_noisy_rounds([*first, *repetition])[1]
+    (item,) = list_noisy_rounds([*first, *repetition])
     assert item.startswith("Round 2 of step cpu call=fit dtype=float32 (repeated): ")
     assert not list(timeline.make_sections(Results(run(), rounds(TIMES, resources=RESOURCES))))
