@@ -150,7 +150,7 @@ def test_nights_are_measured_and_stored_without_an_alarm(night, remote, github, 
     first = night(1)
     assert results(first) == SUCCESS, logs(first)
     assert "| cpu | hosted | `-s ways" in first["plan"].summary
-    assert git(remote, "show", "harness-history:README.md").startswith("# History: 7 days to ")
+    assert git(remote, "show", "harness-history:README.md").startswith("# History: all runs")
     assert "harness report" in first["measure: cpu hosted"].summary
     (name,) = summaries(remote)
     document = json.loads(git(remote, "show", f"harness-history:{name}"))
@@ -209,7 +209,7 @@ def test_nights_are_measured_and_stored_without_an_alarm(night, remote, github, 
 def repeat_history_job(work, tmp_path):
     return run_script(
         ".harness/.github/nightly/history", "history", cwd=work, programs=work.parent / "temp" / "harness" / "bin",
-        HISTORY_BRANCH="harness-history", GITHUB_STEP_SUMMARY=tmp_path / "page", NIGHTLY_FILE=".github/nightly.toml",
+        HISTORY_BRANCH="harness-history", GITHUB_STEP_SUMMARY=tmp_path / "page",
         RUNNER_TEMP=work.parent / "temp", HARNESS_DATA_DIR=tmp_path / "data",
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import completion, options
-from harness.cli.history_reports import alarm, digest, find_series, report
+from harness.cli.history_reports import alarm, find_series, report
 from harness.cli.messages import format_columns, say, tell
 from harness.history.request import ConfirmRequest, SeriesRequest
 from harness.model.errors import Exit, HarnessError, UsageError
@@ -141,7 +141,6 @@ def note(
 
 app.command()(report)
 app.command()(alarm)
-app.command()(digest)
 
 
 @app.command()

@@ -1,10 +1,9 @@
-"""The commands of `harness history` that evaluate all runs: `report`, `alarm` and `digest`."""
+"""The commands of `harness history` that evaluate all runs: `report` and `alarm`."""
 
 import json as codec
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,11 +16,9 @@ from harness.files import get_cache_dir
 from harness.history.request import SeriesRequest
 from harness.model.defaults import MARGIN
 from harness.model.errors import NothingSelectedError, UsageError
-from harness.session.options import read_whole
 
 if TYPE_CHECKING:
     from harness.history.alerts import Alert
-    from harness.history.changes import HistoryComparison
     from harness.history.folder import History
     from harness.history.issues import IssueStep
     from harness.history.nightly_file import NightlyFile
@@ -29,9 +26,6 @@ if TYPE_CHECKING:
 
 #: The largest number of scenarios and environments that an error lists.
 _MOST_NAMES = 8
-
-#: The largest value of --days: 100 years.
-_MOST_DAYS = 36_500
 
 Output = Annotated[
     Path | None,
@@ -75,8 +69,7 @@ def report(
         str | None,
         typer.Option(
             metavar="RUN|DATE",
-            help="With md: show changes since this run or date. Default: since the earlier report in FILE, or since "
-            "the second newest run.",
+            help="With md: show changes since this run or date. Default: since the second newest run.",
         ),
     ] = None,
 ) -> None:
@@ -94,11 +87,13 @@ def report(
         raise UsageError("--since selects changes for Markdown only.", "Add --format md.")
     with pause_garbage_collection():  # a year has hundreds of thousands of points, and all stay in use
         history = History.open(say)
-        text = _render_page(history, request) if kind == "html" else _render_changes(history, request, since, output)
+        text = _render_page(history, request) if kind == "html" else _render_changes(history, request, since or "")
     output = output or (Path("history.html") if kind == "html" else None)
-    _print_or_save(text, output)
     if output:
+        save(output, text.encode())
         say(f"History: {output}")
+    else:
+        typer.echo(text, nl=False)
 
 
 def _render_page(history: "History", request: SeriesRequest) -> str:
@@ -118,22 +113,12 @@ def _render_page(history: "History", request: SeriesRequest) -> str:
     return page.render(judged, runs, history.notes(), MARGIN, cache=get_cache_dir())
 
 
-def _render_changes(history: "History", request: SeriesRequest, since: str | None, output: Path | None) -> str:
-    from harness.history import changes  # noqa: PLC0415 - the page needs none of it
-
-    earlier_report = ""
-    with suppress(OSError, UnicodeDecodeError):
-        earlier_report = output.read_text(encoding="utf-8") if output else ""
-    return changes.render(_compare(history, request, since or "", earlier_report))
-
-
-def _compare(history: "History", request: SeriesRequest, since: str, earlier_report: str = "") -> "HistoryComparison":
-    """Return the selected series now and as of the run that `changes.find_start` selects."""
+def _render_changes(history: "History", request: SeriesRequest, since: str) -> str:
     from harness.history import changes  # noqa: PLC0415 - the page needs none of it
 
     runs = history.runs()
-    series, last_run = find_series(history, request), changes.find_start(runs, since, earlier_report)
-    return changes.compare(series, history.decisions(), last_run, runs, history.notes())
+    series, last_run = find_series(history, request), changes.find_start(runs, since)
+    return changes.render(changes.compare(series, history.decisions(), last_run, runs, history.notes()))
 
 
 def alarm(
@@ -227,31 +212,6 @@ def _print_steps(steps: Sequence["IssueStep"], *, as_json: bool) -> None:
         tell(f"{step.what}\n\n{step.alert.title}\n\n{step.alert.text}\n")
 
 
-def digest(
-    *,
-    nightly: Nightly = None,
-    days: Annotated[str, typer.Option(metavar="N", help="The number of days to cover.")] = "7",
-    today: Today = None,
-    output: Output = None,
-) -> None:
-    """Print a Markdown page about the last days.
-
-    It lists the changes, the accepted and muted changes, and the smallest
-    detectable change of each time series.
-    """
-    from harness.history import digest as page  # noqa: PLC0415 - `harness --help` needs none of it
-    from harness.history.folder import History  # noqa: PLC0415
-
-    day_count = read_whole(days, "--days", least=1)
-    if day_count > _MOST_DAYS:
-        raise UsageError(f"Invalid --days {days!r}: expected a whole number of at most {_MOST_DAYS}.")
-    file, _ = _read_nightly_file(nightly, "")
-    now = _read_today(today)
-    start = (now - timedelta(days=day_count)).isoformat()
-    comparison = _compare(History.open(say), SeriesRequest(), start)
-    _print_or_save(page.render(comparison, file.rules if file else (), now, day_count), output)
-
-
 def find_series(history: "History", request: SeriesRequest) -> list["Series"]:
     """Return the selected series. Raises NothingSelectedError if there are none."""
     selection = history.series(request.scenarios, request.environments, request.axes)
@@ -267,13 +227,6 @@ def find_series(history: "History", request: SeriesRequest) -> list["Series"]:
         f"Its scenarios: {', '.join(known_names[0])}. Its environments: {', '.join(known_names[1])}. To show all "
         "series: harness history show",
     )
-
-
-def _print_or_save(text: str, output: Path | None) -> None:
-    if output:
-        save(output, text.encode())
-    else:
-        typer.echo(text, nl=False)
 
 
 def _read_today(today: str | None) -> datetime:

@@ -10,6 +10,6 @@ The steps of a nightly run, each in its module:
 6. `alerts` describes confirmed slowdowns, and `overdue` machines that send no runs. `nightly_file` has the exceptions.
 7. `issues` compares these alerts with the issues on GitHub, and plans what to open, edit or close.
 
-For readers, `page` (with `chart`) shows all series, `changes` what changed since a run, and `digest` the last days.
-`phrases` has the names and sentences that they share.
+For readers, `page` (with `chart`) shows all series, and `changes` what changed since a run. `phrases` has the names and
+sentences that they share.
 """
