@@ -162,10 +162,10 @@ def confirm(
     stems = [Path(scenario).stem if scenario.endswith(".py") else scenario for scenario in request.scenarios]
     history = History.open(say)
     selection = find_series(history, replace(request, scenarios=stems))
-    suspicion = confirm.Suspicion.of(history, selection, has_search=bool(request.search))
+    suspected = confirm.find_suspected(history, selection)
     if not (all_suspected or request.scenarios or request.environments or request.axes):
-        suspicion.refuse()
-    raise typer.Exit(confirm.confirm(suspicion, request, files, wait=wait))
+        confirm.refuse_all(suspected)
+    raise typer.Exit(confirm.confirm(history, suspected, request, files, wait=wait))
 
 
 def _find_run_folders(results: Path) -> list[Path]:

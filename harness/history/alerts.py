@@ -207,9 +207,8 @@ def _list_functions(decision: Decision, machine: str) -> list[str]:
         ),
         "",
         "Time in the function itself, measured with a profiler. The run "
-        f"{markdown(decision.profile)} has the flame graphs: profile.html of both sides, and flame-change.svg of the "
-        f"difference. The run is in the artifact of the machine {markdown(machine)} of the workflow run that confirmed "
-        "the change, for 30 days.",
+        f"{markdown(decision.profile)} has the flame graphs, in profile.html. It is in the artifact of the machine "
+        f"{markdown(machine)} of the workflow run that confirmed the change, for 30 days.",
     ]
 
 
