@@ -309,25 +309,15 @@ def test_only_machines_of_the_selected_nightly_run_get_an_issue(night, lab, proj
 
 
 @pytest.mark.slow
-def test_a_file_that_is_wrong_stops_the_night_and_the_issue_of_a_silent_machine_has_the_error(
-    night, lab, project, github, monkeypatch
-):
+def test_a_file_that_is_wrong_stops_the_night(night, lab, project, github):
     (project / ".github" / "nightly.toml").write_text(lab.replace("machines", "machine"))
-    for number, (day, count) in enumerate({"2026-10-21": 0, "2026-12-25": 1}.items(), 1):
-        monkeypatch.setenv("TODAY", day)
-        jobs = night(number)
-        # the alarm isn't silent because of it
-        assert results(jobs) == dict.fromkeys(results(jobs), "skipped") | {
-            "plan": "failure", "alarm": "failure", "documentation": "success",
-        }  # fmt: skip
-        assert jobs["plan"].log.startswith("::error file=.github/nightly.toml::")
-        # no slowdown: the file could mute it
-        assert [issue["title"] for issue in github.load().issues] == ["No nightly run of lab since 2026-10-20"] * count
-    (issue,) = github.load().issues
-    error = jobs["plan"].log.partition("toml::")[2].split(" docs/")[0]
-    assert "'machine'" in error
-    assert error in " ".join(issue["body"].split())
-    assert issue["state"] == "OPEN"
+    jobs = night(1)
+    assert results(jobs) == dict.fromkeys(results(jobs), "skipped") | {
+        "plan": "failure", "alarm": "failure", "documentation": "success",
+    }  # fmt: skip
+    assert jobs["plan"].log.startswith("::error file=.github/nightly.toml::")
+    # no slowdown: the file could mute it
+    assert github.load().issues == []
 
 
 @pytest.fixture

@@ -142,15 +142,12 @@ def alarm(
     """
     from harness.history import issues as tracked  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.folder import History  # noqa: PLC0415
+    from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
 
     existing_issues = tracked.read_issues(issues) if issues else []
     now, history = _read_today(today), History.open(say)
-    try:
-        file, selected_file = _read_nightly_file(nightly, night)
-    except UsageError as error:
-        # without the file, nobody knows which slowdowns are accepted, or which machines it plans
-        _print_steps(tracked.plan_steps(_find_stale(history, error, now, nightly), existing_issues), as_json=as_json)
-        raise
+    file = read_nightly_file(nightly) if nightly else None
+    selected_file = file.select(night) if file else None
     alerts = _find_confirmed(history, file, now.date())
     unplanned: set[str] = set()
     if file and selected_file:
@@ -160,14 +157,6 @@ def alarm(
     if not steps and not as_json:
         say("No slowdown is confirmed, so there is nothing to report.")
     _print_steps(steps, as_json=as_json)
-
-
-def _read_nightly_file(nightly: Path | None, night: str) -> tuple["NightlyFile | None", "NightlyFile | None"]:
-    """Return the file, and the file with only the measured nightly run; None without a file."""
-    from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415 - `harness --help` needs none of it
-
-    file = read_nightly_file(nightly) if nightly else None
-    return file, file.select(night) if file else None
 
 
 def _find_confirmed(history: "History", file: "NightlyFile | None", today: date) -> list["Alert"]:
@@ -193,15 +182,6 @@ def _find_overdue(
     idle_machines = overdue.find_idle_machines(failures, file.nights) if failures else set()
     measuring = [machine for machine in file.machines if machine not in idle_machines]
     return overdue.find_overdue(measuring, runs, errors, now, nightly)
-
-
-def _find_stale(history: "History", error: UsageError, now: datetime, nightly: Path | None) -> list["Alert"]:
-    """Return the alerts for machines that measure nothing because nightly.toml can't be read."""
-    from harness.history import overdue  # noqa: PLC0415 - `harness --help` needs none of it
-
-    runs = history.runs()
-    errors = dict.fromkeys(overdue.find_recent_machines(runs), str(error))
-    return overdue.find_overdue(errors, runs, errors, now, str(nightly))
 
 
 def _print_steps(steps: Sequence["IssueStep"], *, as_json: bool) -> None:

@@ -14,9 +14,6 @@ from harness.report.escape import make_fenced_block, markdown
 #: A machine is overdue if its newest run is older than this. Two missed runs can have harmless reasons.
 PATIENCE = timedelta(days=3)
 
-#: A machine is recent if it sent a run in this time before the newest run of the history.
-_RECENT = timedelta(days=7)
-
 #: The largest number of characters of an error in an issue.
 _MOST_CHARACTERS = 2000
 
@@ -50,16 +47,6 @@ def find_overdue(
         )
         for machine in dict.fromkeys(machines)
         if _is_overdue(newest_runs.get(machine), entries, now, has_failed=machine in failures)
-    ]
-
-
-def find_recent_machines(entries: Sequence[HistoryEntry]) -> list[str]:
-    """Return the machines with a run in the last week of the history. They stand for an unreadable nightly.toml."""
-    return [
-        machine.name or machine.id
-        for entry in entries
-        if _parse_time(entries[-1]) - _parse_time(entry) <= _RECENT
-        for machine in entry.machines
     ]
 
 

@@ -259,7 +259,7 @@ def test_a_change_that_is_accepted_or_muted_is_no_issue_until_the_day():
     one_series = slower()
     (change,) = find_changes([one_series])
     for kind in RuleKind:
-        since = change.started[:10] if kind is RuleKind.ACCEPT else ""
+        since = date.fromisoformat(change.started[:10]) if kind is RuleKind.ACCEPT else None
         rule = SuppressionRule(kind, one_series.key.cell, "bug 5", date(2026, 12, 31), since=since)
         other = replace(rule, series="other *")
         cases = [(rule, date(2026, 12, 31)), (rule, date(2027, 1, 1)), (other, date(2026, 12, 31))]

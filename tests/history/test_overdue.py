@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from harness.history.nightly_file import NightlyMachine, NightlyPlan
-from harness.history.overdue import PATIENCE, find_idle_machines, find_overdue, find_recent_machines, read_failures
+from harness.history.overdue import PATIENCE, find_idle_machines, find_overdue, read_failures
 from harness.model.history import HistoryEntry
 from harness.model.run import Machine
 
@@ -44,12 +44,6 @@ def test_only_the_machine_whose_newest_run_is_older_than_three_days_is_reported(
     merged = replace(failed[0], machines=[*failed[0].machines, Machine("m-office", "office")])
     assert find_overdue(["office"], [merged], {}, START + PATIENCE) == []
     assert find_overdue(["rack"], [*failed, entry("rack", 5)], {}, days(6)) == []
-
-
-def test_recent_machines_are_those_of_the_last_week_of_the_history():
-    assert find_recent_machines([]) == []
-    recent = [entry(name, 9) for name in ("rack", "office")]
-    assert find_recent_machines([entry("old", 0), *recent]) == ["rack", "office"]
 
 
 def test_errors_are_read_by_machine(tmp_path):
