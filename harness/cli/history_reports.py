@@ -3,7 +3,7 @@
 import json as codec
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harness.history.folder import History
     from harness.history.issues import IssueStep
     from harness.history.nightly_file import NightlyFile
-    from harness.model.history import HistoryEntry, Series
+    from harness.model.history import Series
 
 #: The largest number of scenarios and environments that an error lists.
 _MOST_NAMES = 8
@@ -35,14 +35,6 @@ Output = Annotated[
 ]
 Issues = Annotated[
     Path | None, typer.Option(metavar="FILE", help="The existing issues, as gh issue list --json prints them.")
-]
-Failures = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        help="A folder with files NAME--MACHINE/failure. Each file contains the reason why a machine measured "
-        "nothing. A file named idle marks a machine that had nothing to measure.",
-    ),
 ]
 Nightly = Annotated[
     Path | None,
@@ -125,11 +117,6 @@ def alarm(
     *,
     issues: Issues = None,
     nightly: Nightly = None,
-    night: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The name of the measured nightly run in nightly.toml. Default: all runs."),
-    ] = "",
-    failures: Failures = None,
     today: Today = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the necessary steps as JSON, for .github/nightly/issues.")
@@ -137,23 +124,16 @@ def alarm(
 ) -> None:
     """Print a GitHub issue for each confirmed slowdown.
 
-    With --nightly, it also prints an issue for each machine that has sent no
-    result for three days. It doesn't open issues. The nightly workflow opens them with gh.
+    It doesn't open issues. The nightly workflow opens them with gh.
     """
     from harness.history import issues as tracked  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.folder import History  # noqa: PLC0415
     from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
 
     existing_issues = tracked.read_issues(issues) if issues else []
-    now, history = _read_today(today), History.open(say)
+    day, history = _read_today(today), History.open(say)
     file = read_nightly_file(nightly) if nightly else None
-    selected_file = file.select(night) if file else None
-    alerts = _find_confirmed(history, file, now.date())
-    unplanned: set[str] = set()
-    if file and selected_file:
-        unplanned = {*file.machines} - {*selected_file.machines}
-        alerts = [*_find_overdue(history.runs(), selected_file, failures, now, str(nightly)), *alerts]
-    steps = tracked.plan_steps(alerts, existing_issues, file=str(nightly) if nightly else "", unplanned=unplanned)
+    steps = tracked.plan_steps(_find_confirmed(history, file, day), existing_issues)
     if not steps and not as_json:
         say("No slowdown is confirmed, so there is nothing to report.")
     _print_steps(steps, as_json=as_json)
@@ -171,17 +151,6 @@ def _find_confirmed(history: "History", file: "NightlyFile | None", today: date)
         machines=file.machines if file else None,
         today=today,
     )
-
-
-def _find_overdue(
-    runs: Sequence["HistoryEntry"], file: "NightlyFile", failures: Path | None, now: datetime, nightly: str
-) -> list["Alert"]:
-    from harness.history import overdue  # noqa: PLC0415 - `harness --help` needs none of it
-
-    errors = overdue.read_failures(failures) if failures else {}
-    idle_machines = overdue.find_idle_machines(failures, file.nights) if failures else set()
-    measuring = [machine for machine in file.machines if machine not in idle_machines]
-    return overdue.find_overdue(measuring, runs, errors, now, nightly)
 
 
 def _print_steps(steps: Sequence["IssueStep"], *, as_json: bool) -> None:
@@ -209,11 +178,11 @@ def find_series(history: "History", request: SeriesRequest) -> list["Series"]:
     )
 
 
-def _read_today(today: str | None) -> datetime:
-    """Return the end of the day `today` in UTC, or the current time if it is empty. Raises UsageError."""
+def _read_today(today: str | None) -> date:
+    """Return the day `today`, or the current day in UTC if it is empty. Raises UsageError."""
     if not today:
-        return datetime.now(UTC)
+        return datetime.now(UTC).date()
     try:
-        return datetime.combine(date.fromisoformat(today), time.max, UTC)
+        return date.fromisoformat(today)
     except ValueError:
         raise UsageError(f"Invalid --today {today!r}.", "Use a date, such as 2026-11-22.") from None

@@ -22,7 +22,6 @@ from harness.files import get_data_dir, make_folder, read, suggest_remedy, write
 from harness.history.series import convert_to_utc, make_series
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.history import Decision, HistoryEntry, Key, Note, Series, Summary
-from harness.model.launch import Status
 from harness.model.texts import counted
 from harness.store import codec
 from harness.store.folder import pause_garbage_collection
@@ -198,18 +197,13 @@ def _check(value: Summary | Note | Decision, path: Path) -> None:
 
 
 def _make_entry(summary: Summary) -> HistoryEntry:
-    machines = [measurer.machine for measurer in summary.machines]
-    with_result = {point.machine for point in summary.points if point.status is Status.OK}
     return HistoryEntry(
-        *(
-            summary.run,
-            convert_to_utc(summary.started),
-            machines,
-            summary.suite,
-            summary.reference,
-            len(summary.points),
-        ),
-        failed=[machine.id for machine in machines if machine.id not in with_result],
+        summary.run,
+        convert_to_utc(summary.started),
+        [measurer.machine for measurer in summary.machines],
+        summary.suite,
+        summary.reference,
+        len(summary.points),
     )
 
 

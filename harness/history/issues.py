@@ -2,11 +2,10 @@
 
 This module compares the alerts with the existing issues, including closed ones, and plans the necessary steps.
 `.github/nightly/issues` executes them with GitHub's command `gh`. A hidden comment in an issue's body names its cause.
-The next run of a machine that sent no runs closes the issue about that.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -26,10 +25,6 @@ LISTED = "number,title,body,state,stateReason,closedAt"
 
 #: The comment on a reopened issue. A comment notifies subscribers of the issue; an edit of the issue doesn't.
 REOPENED = "Confirmed again. The text above has been updated."
-
-#: The comments on the issue of a machine: it has stopped sending runs again, or it has recovered.
-OVERDUE_AGAIN = "The machine has stopped sending runs again. The text above has been updated."
-RECOVERED = "The machine has sent a run again, has nothing to measure, or isn't in nightly.toml any more."
 
 #: The largest number of issues that one nightly run opens, because many regressions at once need one investigation.
 MOST_NEW = 5
@@ -63,11 +58,6 @@ class TrackedIssue:
         except ValueError:
             return {}
 
-    @property
-    def overdue(self) -> str:
-        """The name of the overdue machine; empty for an issue about a slowdown."""
-        return str(self.mark.get("overdue", ""))
-
     def is_of(self, alert: Alert) -> bool:
         """Return whether the issue is about the alert: the same cause, or a common series and nearly the same start."""
         mark = self.mark
@@ -88,7 +78,6 @@ class IssueAction(StrEnum):
     REOPEN = "reopen"
     KEEP = "keep"
     HOLD = "hold"
-    CLOSE = "close"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +97,7 @@ class IssueStep:
     @property
     def comment(self) -> str | None:
         """The comment that GitHub sends to subscribers of the issue, or None."""
-        if self.kind is IssueAction.CLOSE:
-            return RECOVERED
-        return (OVERDUE_AGAIN if self.alert.overdue else REOPENED) if self.kind is IssueAction.REOPEN else None
+        return REOPENED if self.kind is IssueAction.REOPEN else None
 
     @property
     def document(self) -> Mapping[str, Any]:
@@ -126,18 +113,13 @@ class IssueStep:
         }
 
 
-def plan_steps(
-    alerts: Iterable[Alert], issues: Iterable[TrackedIssue], *, file: str = "", unplanned: Collection[str] = ()
-) -> list[IssueStep]:
+def plan_steps(alerts: Iterable[Alert], issues: Iterable[TrackedIssue]) -> list[IssueStep]:
     """Return the action for each alert, in their order. Two alerts with the same issue are merged.
 
     - For a cause without an issue, a new issue is opened. At most MOST_NEW issues are opened.
     - An open issue is edited if its text differs.
     - An issue that was closed as completed is reopened only if the change was confirmed again after that.
     - An issue that was closed as not planned, or as a duplicate, stays closed.
-
-    `file` is a nightly.toml. If one of its machines isn't overdue any more, the machine's issue is closed. Issues about
-    `unplanned` machines stay open, because these machines had nothing to measure.
     """
     ordered_issues = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
     planned: list[IssueStep] = []
@@ -150,23 +132,7 @@ def plan_steps(
             planned[step_index] = _plan_step(_merge_alerts(planned[step_index].alert, alert), known_issue, 0)
         else:
             planned.append(_plan_step(alert, known_issue, sum(step.kind is IssueAction.OPEN for step in planned)))
-    planned_numbers = {step.issue.number for step in planned if step.issue}
-    planned += [
-        _close_issue(issue)
-        for issue in ordered_issues
-        if not issue.closed
-        and issue.number not in planned_numbers
-        and file
-        and issue.overdue
-        and issue.mark.get("file", file) == file
-        and issue.overdue not in unplanned
-    ]
     return planned
-
-
-def _close_issue(issue: TrackedIssue) -> IssueStep:
-    alert = Alert(issue.overdue, [], "", "", issue.title, issue.body, overdue=issue.overdue)
-    return IssueStep(IssueAction.CLOSE, alert, "The machine isn't overdue.", issue)
 
 
 def _plan_step(alert: Alert, issue: TrackedIssue | None, opened_count: int) -> IssueStep:

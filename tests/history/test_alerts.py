@@ -238,23 +238,6 @@ def test_an_alarm_keeps_its_confirmation_if_a_later_night_finds_the_change_one_r
     assert after.confirmed == decision.when
 
 
-def test_the_issue_of_a_machine_is_closed_by_its_next_run(github):
-    silent = alert("overdue | rack", overdue="rack", file="a.toml", series=[])
-    assert run_night(github, silent, alert("b", series=["two"])) == [OPEN, OPEN]
-    # a run that does not cover the machine leaves its issue open
-    for scope in ({}, {"file": "b.toml"}, {"file": "a.toml", "unplanned": {"rack"}}):
-        assert plan_steps([], list_issues(github), **scope) == []
-    (closing,) = plan_steps([], list_issues(github), file="a.toml")
-    script.carry_out(closing.document)
-    # the other issue is a slowdown, which a person closes
-    assert [issue["state"] for issue in github.issues] == ["CLOSED", "OPEN"]
-    assert github.comments == [closing.comment]
-    assert plan_steps([], list_issues(github), file="a.toml") == []
-    # it was overdue before it was closed: the same silence doesn't open it again
-    assert run_night(github, silent) == [KEEP]
-    assert run_night(github, replace(silent, confirmed="2026-12-09T04:00:00+00:00")) == [REOPEN]
-
-
 def test_a_change_that_is_accepted_or_muted_is_no_issue_until_the_day():
     one_series = slower()
     (change,) = find_changes([one_series])

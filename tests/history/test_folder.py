@@ -7,7 +7,6 @@ import pytest
 from harness.history.folder import History
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.history import Decision, Note, Summary
-from harness.model.launch import Status
 from tests.refusal import read_refusal
 
 
@@ -74,13 +73,6 @@ def test_globs_and_keys_choose_series(history, night):
         "tf1.14 mode=graph",
         "step tf2.0 cpu call=fit dtype=float32 mode=eager",
     )
-
-
-def test_a_run_names_its_machines_without_any_result(history, night):
-    none = [point._replace(status=Status.FAILED, seconds=None, ratio=None) for point in night.points]
-    history.add(later(night, 1, points=none))
-    history.add(later(night, 2, points=[*none[1:], night.points[0]]))
-    assert [list(entry.failed) for entry in history.runs()] == [[night.machines[0].machine.id], []]
 
 
 def test_another_machine_another_way_and_another_reference_make_other_series(history, night):
