@@ -37,8 +37,6 @@ _VALID_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 #: The largest number of files that a message names.
 _MOST_NAMED = 5
 
-_RECORD_AGAIN = "To record the stored runs again: harness history add --all"
-
 
 class History:
     """The runs of a history and their time series, its notes, and the results of confirmations.
@@ -57,21 +55,12 @@ class History:
     def open(cls, report: Callable[[str], object] = lambda sentence: None) -> "History":
         """Return the history in the folder HARNESS_HISTORY. The default is `history` in the user's data folder.
 
-        Raises UsageError for a file, and for the address of a database. Such an address may contain a password, so the
-        error doesn't contain any part of it.
+        Raises UsageError for a file.
         """
         place = os.environ.get("HARNESS_HISTORY")
-        if place and "://" in place:
-            raise UsageError("HARNESS_HISTORY is an address, but a history is a folder.", "Set it to a path.")
         path = Path(place) if place else get_data_dir() / "history"
         if path.exists() and not path.is_dir():
-            raise UsageError(
-                f"HARNESS_HISTORY is the file {path}, but a history is a folder.",
-                f"Set it to a folder. {_RECORD_AGAIN}",
-            )
-        database = path.with_name("history.duckdb")
-        if not place and not path.exists() and database.exists():
-            report(f"{database} was written by an earlier version of harness, and is not read. {_RECORD_AGAIN}")
+            raise UsageError(f"HARNESS_HISTORY is the file {path}, but a history is a folder.", "Set it to a folder.")
         return cls(path, report)
 
     @cached_property
