@@ -3,7 +3,7 @@
 import json as codec
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,7 +40,6 @@ Nightly = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="The file nightly.toml, with the machines and the rules for changes."),
 ]
-Today = Annotated[str | None, typer.Option(metavar="DATE", help="Use this date instead of today's date.")]
 
 
 @options.of(SeriesRequest)
@@ -117,7 +116,6 @@ def alarm(
     *,
     issues: Issues = None,
     nightly: Nightly = None,
-    today: Today = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the necessary steps as JSON, for .github/nightly/issues.")
     ] = False,
@@ -131,15 +129,15 @@ def alarm(
     from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
 
     existing_issues = tracked.read_issues(issues) if issues else []
-    day, history = _read_today(today), History.open(say)
+    history = History.open(say)
     file = read_nightly_file(nightly) if nightly else None
-    steps = tracked.plan_steps(_find_confirmed(history, file, day), existing_issues)
+    steps = tracked.plan_steps(_find_confirmed(history, file), existing_issues)
     if not steps and not as_json:
         say("No slowdown is confirmed, so there is nothing to report.")
     _print_steps(steps, as_json=as_json)
 
 
-def _find_confirmed(history: "History", file: "NightlyFile | None", today: date) -> list["Alert"]:
+def _find_confirmed(history: "History", file: "NightlyFile | None") -> list["Alert"]:
     from harness.history.alerts import find_alerts  # noqa: PLC0415 - `harness --help` needs none of it
 
     decisions = history.decisions()
@@ -149,7 +147,7 @@ def _find_confirmed(history: "History", file: "NightlyFile | None", today: date)
         history.summary,
         rules=file.rules if file else (),
         machines=file.machines if file else None,
-        today=today,
+        today=datetime.now(UTC).date(),
     )
 
 
@@ -176,13 +174,3 @@ def find_series(history: "History", request: SeriesRequest) -> list["Series"]:
         f"Its scenarios: {', '.join(known_names[0])}. Its environments: {', '.join(known_names[1])}. To show all "
         "series: harness history show",
     )
-
-
-def _read_today(today: str | None) -> date:
-    """Return the day `today`, or the current day in UTC if it is empty. Raises UsageError."""
-    if not today:
-        return datetime.now(UTC).date()
-    try:
-        return date.fromisoformat(today)
-    except ValueError:
-        raise UsageError(f"Invalid --today {today!r}.", "Use a date, such as 2026-11-22.") from None

@@ -139,7 +139,7 @@ def test_what_is_wrong_is_refused(history, snapshot):
     assert ["harness history add --all" in result.stderr for result in (listed, page)] == [True, True]
     assert "<title>A history without runs</title>" in Path("history.html").read_text()
     lines = ["show", "report -e tf2.0", "report --format md", "confirm", "confirm --all-suspected"]
-    errors |= collect_errors(history, *lines, "alarm --today soon")
+    errors |= collect_errors(history, *lines)
     assert errors == snapshot
 
 
