@@ -143,7 +143,7 @@ def render(
         margin=format.share(margin),
         words=json.dumps(WORDS),
         data=_dump_data(_make_data(page_series, names, notes, margin, length)),
-        charts=_dump_data({"beside": chart.LEFT + chart.RIGHT, "along": chart.make_specifications()}),
+        charts=_dump_data({"beside": chart.LEFT + chart.RIGHT, "chart": chart.make_specification()}),
         policy=assets.make_policy([first_script, vega_script, last_script]),
         style=assets.read_files(STYLES),
         first=first_script,
