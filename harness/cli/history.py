@@ -47,8 +47,10 @@ def add(
     """Add finished runs to the history. Runs that are already in the history are skipped."""
     if not runs and not all_:
         raise UsageError("No run is specified.", "Pass folders of runs, such as results/RUN, or use --all.")
-    paths = [*(runs or []), *(_find_run_folders(results) if all_ else [])]
-    _exit_if_left_out(_add_runs(paths))
+    left_out = _add_runs([*(runs or []), *(_find_run_folders(results) if all_ else [])])
+    if left_out:
+        say(f"{counted(len(left_out), 'run')} left out.")
+        raise typer.Exit(Exit.CELLS_FAILED)
 
 
 @app.command(name="list")
@@ -237,12 +239,6 @@ def _find_renewed_machines(runs: Sequence["HistoryEntry"]) -> list[str]:
             ids.setdefault(machine.name, []).append(machine.id)
     newest_ids = {name: machine_ids[-_NEW_IDS:] for name, machine_ids in ids.items() if name}
     return [name for name, machine_ids in newest_ids.items() if len(set(machine_ids)) == _NEW_IDS]
-
-
-def _exit_if_left_out(left_out: Sequence[Path]) -> None:
-    if left_out:
-        say(f"{counted(len(left_out), 'run')} left out.")
-        raise typer.Exit(Exit.CELLS_FAILED)
 
 
 def _format_name(series: "Series") -> str:

@@ -1,7 +1,6 @@
 """The commands of `harness history` that evaluate all runs: `report` and `alarm`."""
 
 import json as codec
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,10 +17,7 @@ from harness.model.defaults import MARGIN
 from harness.model.errors import NothingSelectedError, UsageError
 
 if TYPE_CHECKING:
-    from harness.history.alerts import Alert
     from harness.history.folder import History
-    from harness.history.issues import IssueStep
-    from harness.history.nightly_file import NightlyFile
     from harness.model.history import Series
 
 #: The largest number of scenarios and environments that an error lists.
@@ -125,23 +121,14 @@ def alarm(
     It doesn't open issues. The nightly workflow opens them with gh.
     """
     from harness.history import issues as tracked  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.history.alerts import find_alerts  # noqa: PLC0415
     from harness.history.folder import History  # noqa: PLC0415
     from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
 
     existing_issues = tracked.read_issues(issues) if issues else []
-    history = History.open(say)
-    file = read_nightly_file(nightly) if nightly else None
-    steps = tracked.plan_steps(_find_confirmed(history, file), existing_issues)
-    if not steps and not as_json:
-        say("No slowdown is confirmed, so there is nothing to report.")
-    _print_steps(steps, as_json=as_json)
-
-
-def _find_confirmed(history: "History", file: "NightlyFile | None") -> list["Alert"]:
-    from harness.history.alerts import find_alerts  # noqa: PLC0415 - `harness --help` needs none of it
-
+    file, history = read_nightly_file(nightly) if nightly else None, History.open(say)
     decisions = history.decisions()
-    return find_alerts(
+    alerts = find_alerts(
         history.series(only={decision.key for decision in decisions if decision.confirmed}),
         decisions,
         history.summary,
@@ -149,12 +136,12 @@ def _find_confirmed(history: "History", file: "NightlyFile | None") -> list["Ale
         machines=file.machines if file else None,
         today=datetime.now(UTC).date(),
     )
-
-
-def _print_steps(steps: Sequence["IssueStep"], *, as_json: bool) -> None:
+    steps = tracked.plan_steps(alerts, existing_issues)
     if as_json:
         typer.echo(codec.dumps([step.document for step in steps], indent=2))
         return
+    if not steps:
+        say("No slowdown is confirmed, so there is nothing to report.")
     for step in steps:
         tell(f"{step.what}\n\n{step.alert.title}\n\n{step.alert.text}\n")
 

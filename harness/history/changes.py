@@ -15,9 +15,6 @@ from harness.report import format, markdown
 from harness.report.blocks import Block, Bold, Column, Items, Section, Text, tabulate
 from harness.report.phrases import list_names
 
-#: The largest number of listed segment boundaries. Boundaries that affect most series come first; others are counted.
-LISTED_BOUNDARIES = 20
-
 #: GitHub's limit for comments is 65,536 characters.
 LIMIT = 60_000
 
@@ -213,8 +210,6 @@ def _find_boundaries(
         f"{'; runs before and after it are not compared' if is_cut else ''})"
         for (run, is_cut, words), count in sorted(boundaries.items(), key=lambda item: (-item[1], item[0]))
     ]
-    if len(items) > LISTED_BOUNDARIES:
-        items[LISTED_BOUNDARIES:] = [f"and {len(items) - LISTED_BOUNDARIES:,} more"]
     start = min((phrases.parse_time(entry.started) for entry in new_runs), default=None)
     items += [
         f"Note of {phrases.format_day(note.when)}: {note.text}"

@@ -26,9 +26,6 @@ LISTED = "number,title,body,state,stateReason,closedAt"
 #: The comment on a reopened issue. A comment notifies subscribers of the issue; an edit of the issue doesn't.
 REOPENED = "Confirmed again. The text above has been updated."
 
-#: The largest number of issues that one nightly run opens, because many regressions at once need one investigation.
-MOST_NEW = 5
-
 #: The last line of an issue, which `.github/nightly/issues` adds. A new link alone doesn't cause an edit.
 _WORKFLOW_RUN = re.compile(r"\n\n\[Workflow run\]\(\S+\)\Z")
 
@@ -77,7 +74,6 @@ class IssueAction(StrEnum):
     EDIT = "edit"
     REOPEN = "reopen"
     KEEP = "keep"
-    HOLD = "hold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +112,7 @@ class IssueStep:
 def plan_steps(alerts: Iterable[Alert], issues: Iterable[TrackedIssue]) -> list[IssueStep]:
     """Return the action for each alert, in their order. Two alerts with the same issue are merged.
 
-    - For a cause without an issue, a new issue is opened. At most MOST_NEW issues are opened.
+    - For a cause without an issue, a new issue is opened.
     - An open issue is edited if its text differs.
     - An issue that was closed as completed is reopened only if the change was confirmed again after that.
     - An issue that was closed as not planned, or as a duplicate, stays closed.
@@ -129,18 +125,15 @@ def plan_steps(alerts: Iterable[Alert], issues: Iterable[TrackedIssue]) -> list[
             (index for index, step in enumerate(planned) if known_issue and step.issue == known_issue), None
         )
         if step_index is not None:
-            planned[step_index] = _plan_step(_merge_alerts(planned[step_index].alert, alert), known_issue, 0)
+            planned[step_index] = _plan_step(_merge_alerts(planned[step_index].alert, alert), known_issue)
         else:
-            planned.append(_plan_step(alert, known_issue, sum(step.kind is IssueAction.OPEN for step in planned)))
+            planned.append(_plan_step(alert, known_issue))
     return planned
 
 
-def _plan_step(alert: Alert, issue: TrackedIssue | None, opened_count: int) -> IssueStep:
+def _plan_step(alert: Alert, issue: TrackedIssue | None) -> IssueStep:
     if issue is None:
-        is_full = opened_count >= MOST_NEW
-        kind = IssueAction.HOLD if is_full else IssueAction.OPEN
-        limit = f"A nightly run opens at most {MOST_NEW} issues, so a later one opens this issue."
-        return IssueStep(kind, alert, limit if is_full else "No issue exists for this cause.")
+        return IssueStep(IssueAction.OPEN, alert, "No issue exists for this cause.")
     kind, why = _choose_action(alert, issue)
     return IssueStep(kind, alert, why, issue)
 

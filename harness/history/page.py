@@ -38,8 +38,8 @@ LOG = 100_000
 #: The number of points above which series are shortened, and the number of points that each series keeps.
 POINTS, FEWEST = 300_000, 30
 
-#: The largest number of listed causes, and of listed series per cause. The other ones are counted.
-LISTED_CAUSES, LISTED_SERIES = 20, 12
+#: The largest number of listed series per cause. The other ones are counted.
+LISTED_SERIES = 12
 
 #: The scripts and style sheets, below templates/html.
 SCRIPTS = (
@@ -124,7 +124,6 @@ def render(
 
     page_series = sorted(series, key=phrases.rank)
     length = max(FEWEST, POINTS // max(1, len(series)))
-    causes = phrases.group_by_cause(series)
     names = phrases.make_names([judged.series.key for judged in series], entries)
     first_script, last_script = assets.make_script(assets.FIRST), assets.make_script(SCRIPTS)
     vega_script = assets.make_vega_script(cache)
@@ -138,8 +137,8 @@ def render(
         title=format_title(entries),
         head=f"harness {__version__}, {counted(len(entries), 'run')}",
         answer=phrases.describe_counts(series),
-        causes=[_make_item(cause, names) for cause in causes[:LISTED_CAUSES]],
-        notes=list(_describe_left_out(series, length, len(causes))),
+        causes=[_make_item(cause, names) for cause in phrases.group_by_cause(series)],
+        note=_describe_left_out(series, length),
         margin=format.share(margin),
         words=json.dumps(WORDS),
         data=_dump_data(_make_data(page_series, names, notes, margin, length)),
@@ -167,13 +166,11 @@ def make_anchor(key: Key) -> str:
     return f"s-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
 
 
-def _describe_left_out(series: Sequence[JudgedSeries], length: int, causes: int) -> Iterator[str]:
-    """Yield a sentence for each kind of data that the page leaves out."""
-    if causes > LISTED_CAUSES:
-        yield f"{LISTED_CAUSES} of {causes:,} causes are listed here. The index of the page lists all series."
+def _describe_left_out(series: Sequence[JudgedSeries], length: int) -> str:
+    """Return a sentence about runs that the page leaves out; empty if it has all runs."""
     count = sum(len(judged.series.points) > length for judged in series)
-    if count:
-        yield f"For {count:,} series, the page shows the newest {length:,} runs. Change detection used all runs."
+    words = f"For {count:,} series, the page shows the newest {length:,} runs. Change detection used all runs."
+    return words if count else ""
 
 
 def _make_item(members: Sequence[SeriesFinding], names: SeriesNames) -> CauseItem:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.history.alerts import BODY_CHARACTERS, Alert, find_alerts, rebuild_command
-from harness.history.issues import LABEL, LISTED, MOST_NEW, IssueAction, plan_steps, read_issues
+from harness.history.issues import LABEL, LISTED, IssueAction, plan_steps, read_issues
 from harness.history.nightly_file import RuleKind, SuppressionRule
 from harness.history.states import find_changes
 from harness.model.errors import UsageError
@@ -26,7 +26,7 @@ loader = SourceFileLoader("nightly_issues", SCRIPT)
 script = importlib.util.module_from_spec(importlib.util.spec_from_loader("nightly_issues", loader))
 loader.exec_module(script)
 
-OPEN, KEEP, EDIT, REOPEN, HOLD = (getattr(IssueAction, name) for name in ("OPEN", "KEEP", "EDIT", "REOPEN", "HOLD"))
+OPEN, KEEP, EDIT, REOPEN = (getattr(IssueAction, name) for name in ("OPEN", "KEEP", "EDIT", "REOPEN"))
 
 
 def alert(cause="a", *, confirmed="2026-11-20T04:00:00+00:00", body="It is slower.", **changes):
@@ -99,12 +99,6 @@ def test_a_closed_issue_is_opened_again_only_where_the_cause_was_confirmed_since
         github.close(1, "2026-11-23T12:00:00Z", reason)
         assert run_night(github, alert(confirmed="2026-11-25T04:00:00+00:00")) == [KEEP]
         assert (github.issues[0]["state"], len(github.issues)) == ("CLOSED", 1)
-
-
-def test_a_night_that_breaks_everything_opens_a_few_and_the_next_night_the_others(github):
-    many = [alert(str(number), series=[str(number)]) for number in range(MOST_NEW + 2)]
-    assert run_night(github, *many) == [*[OPEN] * MOST_NEW, HOLD, HOLD]
-    assert run_night(github, *many) == [*[KEEP] * MOST_NEW, OPEN, OPEN]
 
 
 def test_a_text_that_is_too_long_is_cut_between_lines_and_says_so(github):
