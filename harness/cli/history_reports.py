@@ -20,29 +20,17 @@ if TYPE_CHECKING:
     from harness.history.folder import History
     from harness.model.history import Series
 
-#: The largest number of scenarios and environments that an error lists.
-_MOST_NAMES = 8
-
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "-o", "--output", metavar="FILE", help="The file to write. Default: stdout, and for a page history.html."
-    ),
-]
-Issues = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The existing issues, as gh issue list --json prints them.")
-]
-Nightly = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="The file nightly.toml, with the machines and the rules for changes."),
-]
-
 
 @options.of(SeriesRequest)
 def report(
     request: SeriesRequest,
     *,
-    output: Output = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="The file to write. Default: stdout, and for a page history.html."
+        ),
+    ] = None,
     format: Annotated[
         str | None,
         typer.Option(
@@ -110,8 +98,13 @@ def _render_changes(history: "History", request: SeriesRequest, since: str) -> s
 
 def alarm(
     *,
-    issues: Issues = None,
-    nightly: Nightly = None,
+    issues: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The existing issues, as gh issue list --json prints them.")
+    ] = None,
+    nightly: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The file nightly.toml, with the machines and the rules for changes."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the necessary steps as JSON, for .github/nightly/issues.")
     ] = False,
@@ -148,16 +141,17 @@ def alarm(
 
 def find_series(history: "History", request: SeriesRequest) -> list["Series"]:
     """Return the selected series. Raises NothingSelectedError if there are none."""
+    from harness.report.phrases import list_names  # noqa: PLC0415 - only an error needs it
+
     selection = history.series(request.scenarios, request.environments, request.axes)
     if selection:
         return selection
     keys = [series.key for series in history.series()]
     if not keys:
         raise NothingSelectedError(f"The history {history.path} is empty.", "Add runs with: harness history add --all")
-    known_names = [[*dict.fromkeys(key.scenario for key in keys)], [*dict.fromkeys(key.environment for key in keys)]]
-    known_names = [[*names[:_MOST_NAMES], *(["…"] if len(names) > _MOST_NAMES else [])] for names in known_names]
+    scenarios, environments = sorted({key.scenario for key in keys}), sorted({key.environment for key in keys})
     raise NothingSelectedError(
         f"No series in the history {history.path} matches the options.",
-        f"Its scenarios: {', '.join(known_names[0])}. Its environments: {', '.join(known_names[1])}. To show all "
-        "series: harness history show",
+        f"Its scenarios: {list_names(scenarios)}. Its environments: {list_names(environments)}. To show all series: "
+        "harness history show",
     )
