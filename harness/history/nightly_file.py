@@ -148,7 +148,7 @@ def read_nightly_file(path: Path = PLACE) -> NightlyFile:
 
 def _parse_file(table: "_Table") -> NightlyFile:
     table.check_keys("night", "registry", "wait-minutes", *RuleKind)
-    table.get("night", bool, 'Add a table [[night]] with name = "cpu", arguments and machines.')
+    table.get("night", bool, 'Add such a table, with name = "cpu", arguments and machines.')
     nights = [_parse_plan(entry) for entry in table.list_tables("night")]
     _refuse_repeated((night.name for night in nights), "Two nightly runs have the same name")
     for machine, count in Counter(machine.name for night in nights for machine in night.machines).items():
