@@ -14,7 +14,7 @@ import numpy as np
 from bench.simulation.machine import Floats
 from bench.simulation.nights import NEAR, ROUND, ROUNDS, RULES, Kind, Nights, Rule, at_most, delay, ours
 from harness.history.detection import LEAST, P, SeriesChanges, keep_significant
-from harness.history.levels import FEWEST, ValuesAndErrors, fit_all_levels, fit_levels
+from harness.history.levels import FEWEST, ValuesAndErrors, fit_all_levels
 
 NIGHTS, HISTORY = 60, 30
 #: The index of the nightly run at which a simulated step starts.
@@ -113,7 +113,7 @@ def inflations(correlation: float, nights: int, trials: int, seed: int) -> Float
     for trial in range(trials):
         values = 0.03 * autoregression(np.random.default_rng([seed, trial]), correlation, nights)
         values[-3:] += 2.0
-        segments = fit_levels(values.tolist(), [0.01] * nights, fewest=3, least=LEAST)
+        (segments,) = fit_all_levels([(values.tolist(), [0.01] * nights)], fewest=3, least=LEAST)
         allowed, plain = (
             keep_significant(segments, p=0.01, least=LEAST, is_independent=is_independent)[-1]
             for is_independent in (False, True)

@@ -9,7 +9,7 @@ relative to the time in all functions of a profile, without the profiler's own t
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
@@ -88,7 +88,6 @@ class Frame:
     """One box of a flame graph. It starts at `left` and has the width `width`, as shares of the whole width.
 
     `depth` is the number of functions above it. `own` is the share of the time in which no drawn function was below it.
-    `change` is the width minus the width of the same stack in the profile that this one is compared with, or 0.
     """
 
     name: str
@@ -96,7 +95,6 @@ class Frame:
     left: float
     width: float
     own: float
-    change: float = 0.0
 
 
 def name(function: Function) -> str:
@@ -215,26 +213,14 @@ def tree(profile: Profile) -> Node:
     return root
 
 
-def list_frames(root: Node, min_width: float, other: Node | None = None) -> list[Frame]:
+def list_frames(root: Node, min_width: float) -> list[Frame]:
     """Return the tree as boxes, outermost functions first, without boxes that are narrower than the share `min_width`.
 
-    Slower functions are farther to the left, so that the same work has the same shape in every run. `other` is the tree
-    of an earlier profile that this one is compared with.
+    Slower functions are farther to the left, so that the same work has the same shape in every run.
     """
     if root.seconds <= 0:
         return []
-    frames = list(_list_boxes(_find_widest(root.children), 0, 0.0, root.seconds, min_width))
-    return list(_compare_frames(frames, other)) if other and other.seconds > 0 else frames
-
-
-def _compare_frames(frames: Sequence[Frame], other: Node) -> Iterator[Frame]:
-    """Yield the boxes with their changes. Each box follows the box of its caller."""
-    callers: list[Node] = [other]
-    for frame in frames:
-        del callers[frame.depth + 1 :]
-        node = callers[-1].children.get(frame.name, Node(frame.name))
-        callers.append(node)
-        yield replace(frame, change=frame.width - node.seconds / other.seconds)
+    return list(_list_boxes(_find_widest(root.children), 0, 0.0, root.seconds, min_width))
 
 
 def compute_depth(frames: Sequence[Frame]) -> int:

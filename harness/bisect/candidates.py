@@ -22,8 +22,7 @@ class Candidate:
     """An environment in a search. `text` is its value of -e, and `date` (ISO 8601) its wheel's upload date, if known.
 
     `version` is the version or the commit of the package that changes. For a commit, `title` is the first line of its
-    message, and `merged` is the number of commits that it merges. `unknown` is the reason if the environment can't be
-    measured.
+    message. `unknown` is the reason if the environment can't be measured.
     """
 
     text: str
@@ -31,7 +30,6 @@ class Candidate:
     version: str = ""
     unknown: str = ""
     title: str = ""
-    merged: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,17 +190,13 @@ def list_commits(repository: Path, environment: str, package: str, good: str, ba
         )
     is_fix = base == ends[1]
     last = ends[0] if is_fix else ends[1]
-    revisions = git.run_git(root, "rev-list", "--first-parent", "--reverse", f"{base}..{last}")
+    log = ("--format=%H %cs %s", "--no-show-signature")
+    outputs = [
+        git.get_output(git.run_git(root, "log", "--max-count=1", *log, base)),
+        git.get_output(git.run_git(root, "log", "--first-parent", "--reverse", *log, f"{base}..{last}")),
+    ]
     candidates = []
-    for commit in [base, *git.get_output(revisions).split()]:
-        output = git.get_output(git.run_git(root, "show", "--no-patch", "--format=%cs%n%p%n%s", commit))
-        date, parents, title = [*output.split("\n", 2), "", ""][:3]
-        merged_count = 0
-        if " " in parents:
-            first_parent = parents.split()[0]
-            process = git.run_git(root, "rev-list", "--count", "--no-merges", f"{first_parent}..{commit}")
-            merged_count = int(git.get_output(process))
-        candidates.append(
-            Candidate(f"{environment}+{package}@{commit[:12]}", date, commit[:12], title=title, merged=merged_count)
-        )
+    for line in "\n".join(outputs).split("\n"):
+        commit, date, title = [*line.split(" ", 2), ""][:3]
+        candidates.append(Candidate(f"{environment}+{package}@{commit[:12]}", date, commit[:12], title=title))
     return candidates, is_fix

@@ -103,14 +103,13 @@ class Posterior:
         """Return the probability that a candidate is after the step, for each candidate."""
         return np.concatenate([[0.0], np.cumsum(self.shares)])
 
-    def next_probes(self, count: int = 1) -> list[int]:
-        """Return the candidates that are most useful to measure next, the most useful first, without the ends."""
+    def next_probe(self) -> int:
+        """Return the candidate that is most useful to measure next, without the ends."""
         probabilities = self.beyond()[1:-1]
         usefulness = probabilities * (1.0 - probabilities) * self.gains[1:-1]
-        # a stable sort: of equal candidates, the middle one comes first, and then the earlier ones
+        # a stable sort: of equal candidates, the middle one comes first, and then the earlier one
         middle = np.abs(np.arange(probabilities.size) - (probabilities.size - 1) / 2.0)
-        order = np.lexsort((middle, -usefulness.round(9)))
-        return [self.candidates[1 + int(position)] for position in order[:count]]
+        return self.candidates[1 + int(np.lexsort((middle, -usefulness.round(9)))[0])]
 
     def rounds(self) -> int:
         """Return the number of rounds for the next probe. See `CLEAR` and `MOST_ROUNDS`."""

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from harness.bisect.candidates import Candidate, find_moving
+from harness.bisect.candidates import find_moving
 from harness.bisect.probe import Probe
 from harness.bisect.request import BisectRequest
 from harness.bisect.search import Search, SearchEnd
@@ -209,17 +209,15 @@ def _suggest_next_search(request: BisectRequest, search: Search, package: str, p
     elif skipped_count := sum(search.found[0] < number < search.found[1] for number in search.unknown):
         sentence = f"{counted(skipped_count, 'version')} between them cannot be measured on this machine."
         yield Text(f"{sentence} So no search can narrow the range further.", where=REPORT)
-    elif request.repository:
-        yield from _suggest_merged_search(request, search.candidates[search.found[1]])
-    elif package:
+    elif not package:
+        good, bad = (search.text(number) for number in (reversed(search.found) if search.is_fix else search.found))
+        yield Text("To search the patch releases and release candidates between them:", where=REPORT)
+        yield Code(_make_search_command(request, "tensorflow", good, bad), where=REPORT)
+    elif not request.repository:
         yield Text(
             "The two versions are adjacent in the index, so only the commits between them are left to search.",
             where=REPORT,
         )
-    else:
-        good, bad = (search.text(number) for number in (reversed(search.found) if search.is_fix else search.found))
-        yield Text("To search the patch releases and release candidates between them:", where=REPORT)
-        yield Code(_make_search_command(request, "tensorflow", good, bad), where=REPORT)
     if search.ended is SearchEnd.CONFIRMED:
         yield from _suggest_exchanges(request, search, package, probe)
 
@@ -238,10 +236,8 @@ def _suggest_exchanges(request: BisectRequest, search: Search, package: str, pro
 
 
 def _make_search_command(request: BisectRequest, package: str, good: str, bad: str) -> str:
-    """Return the command that searches the versions or the commits of a package for the same cell."""
+    """Return the command that searches the versions of a package for the same cell."""
     words = ["harness", "bisect", "--good", good, "--bad", bad, "--package", package]
-    words += ["--repository", request.repository] if request.repository else []
-    words += ["-e", request.environment] if request.environment else []
     return shlex.join([*words, *_list_cell_arguments(request)])
 
 
@@ -252,17 +248,6 @@ def _list_cell_arguments(request: BisectRequest) -> list[str]:
         return [*axes, *request.script]
     # an issue can have claims about several cells
     return [*([request.issue] if request.issue else []), "-s", request.scenario, *axes]
-
-
-def _suggest_merged_search(request: BisectRequest, commit: Candidate) -> Iterator[Block]:
-    """Yield the advice to search the commits of a merge."""
-    if not commit.merged:
-        return
-    yield Text(
-        f"This commit is a merge of {counted(commit.merged, 'commit')}. To search the merged commits:", where=REPORT
-    )
-    ends = f"{commit.version}^1", f"{commit.version}^2"
-    yield Code(_make_search_command(request, request.package, *ends), where=REPORT)
 
 
 def _make_table(search: Search) -> Iterator[Block]:

@@ -224,7 +224,7 @@ def _measure_pair(search: Search, pair: tuple[int, int], looks: Looks, budget: f
 
 def _measure_probe(search: Search, belief: Posterior, budget: float, probe: Probe) -> None:
     """Measure the candidate that is most useful to measure, unless its environment isn't possible."""
-    (probe_number,), rounds = belief.next_probes(), belief.rounds()
+    probe_number, rounds = belief.next_probe(), belief.rounds()
     if _exceeds_budget(search, budget, probe.estimated(2, rounds), probe):
         return
     text = search.text(probe_number)

@@ -26,12 +26,11 @@ def bundle(
 ) -> None:
     """Write a script that runs a comparison without harness.
 
-    It also writes a text for an upstream issue, a notebook and a zip file. By default, they contain the run's main
-    comparison.
+    It also writes a text for an upstream issue, and a zip file. By default, they contain the run's main comparison.
     """
     from harness.upstream import bundle as bundles  # noqa: PLC0415 - `harness --help` needs none of it
 
     selection = split_names(scenarios or [], "-s"), split_names(environments or [], "-e"), parse_axes(axes or [])
     text, archive = bundles.write(run, *selection)
     typer.echo(text)
-    say(f"Attach this file to the issue. It has the script, a notebook and the package versions: {archive}")
+    say(f"Attach this file to the issue. It has the script and the package versions: {archive}")

@@ -1,8 +1,8 @@
 """`harness history confirm`: measures suspected changes, prints the decisions and stores them."""
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,102 +14,58 @@ from harness.bisect.run import bisect
 from harness.bisect.search import EqualEndpointsError
 from harness.cli.messages import handle_signals, say, tell
 from harness.cli.running import ProgressPrinter
-from harness.environments.requested import is_line
 from harness.history import confirm as confirming
 from harness.history.folder import History
 from harness.history.request import ConfirmRequest
-from harness.history.states import NEAR, SeriesFinding, State, find_changes
+from harness.history.states import SeriesFinding, State, find_changes
 from harness.machine.identity import load_machine
 from harness.model.environment import NIGHTLIES
 from harness.model.errors import Exit, HarnessError, UsageError
-from harness.model.history import Decision, Key, Series, Summary
+from harness.model.history import Decision, Series
 from harness.model.launch import Status
 from harness.model.texts import counted, escape, joined
 from harness.session.request import ProfileRequest, Request
 from harness.session.running import Ended
 
-#: The largest number of searches for the wheel of one series that end without a pair of wheels.
-_MOST_SEARCHES = 2
-
 #: Changes with the decisions on them; None for an unclear result.
 _Decisions = list[tuple[SeriesFinding, Decision | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Suspicion:
-    """Suspected changes, and the runs before and after each of them, by series and first run of the change.
-
-    A confirmed slowdown of a release line is measured again if the search for its wheel failed, or was interrupted.
-
-    `sides` are the last run with a result before the change, and the first run with a result after it. For a release
-    line, both runs are two points further away, because the place of a change is only known to within two points. A
-    search between these runs finds the version.
-    """
-
-    suspected: Sequence[SeriesFinding]
-    sides: Mapping[tuple[Key, str], tuple[Summary, Summary]]
-
-    @classmethod
-    def of(cls, history: History, found: Sequence[Series], *, has_search: bool = False) -> "Suspicion":
-        """Return the suspected changes in some series of a history, with `has_search` also those to search again."""
-        decisions = history.decisions()
-        suspected = [
-            entry
-            for entry in find_changes(found, decisions)
-            if entry.state is State.SUSPECTED or (has_search and _needs_search(entry, decisions))
-        ]
-        series = {time_series.key: time_series for time_series in found}
-        sides = {}
-        for finding in suspected:
-            points = series[finding.key].points
-            change_index = next(place for place, point in enumerate(points) if point.run == finding.since)
-            # skip runs without a result: the software may have changed in one of them
-            earlier_points = [point for point in points[:change_index] if point.log_ratio is not None]
-            later_points = [point for point in points[change_index:] if point.log_ratio is not None]
-            distance = NEAR if is_line(finding.key.environment) else 0
-            before, after = earlier_points[-1 - distance :][0], later_points[: 1 + distance][-1]
-            summaries = [history.summary(point.run) for point in (before, after)]
-            if summaries[0] and summaries[1]:
-                sides[finding.key, finding.since] = summaries[0], summaries[1]
-        return cls(suspected, sides)
-
-    def refuse(self) -> None:
-        """Raise UsageError with a list of the suspected changes, if there are any."""
-        if self.suspected:
-            changes = (
-                f"{escape(finding.key.cell)} since {finding.since}: {finding.ratio:.3f}×" for finding in self.suspected
-            )
-            listing = "\n".join(f"  {change}" for change in changes)
-            raise UsageError(
-                f"{counted(len(self.suspected), 'change')} can be measured again:\n{listing}",
-                "Select some with -s (scenario), -e (environment) or -a (axis), or all with --all-suspected.",
-            )
+def find_suspected(history: History, series: Sequence[Series]) -> list[SeriesFinding]:
+    """Return the suspected changes in some series of a history."""
+    return [finding for finding in find_changes(series, history.decisions()) if finding.state is State.SUSPECTED]
 
 
-def _needs_search(finding: SeriesFinding, decisions: Sequence[Decision]) -> bool:
-    """Return whether a confirmed slowdown of a release line has no pair of wheels yet, after few searches."""
-    decision = finding.decision
-    if decision is None or not decision.confirmed or decision.ratio <= 1.0:
-        return False
-    if decision.pair or not decision.versions:
-        return False
-    own_decisions = [entry for entry in decisions if entry.key == finding.key and entry.confirmed]
-    runs_with_pair = {entry.run for entry in own_decisions if entry.pair}
-    return len({entry.run for entry in own_decisions} - runs_with_pair) < _MOST_SEARCHES
+def refuse_all(suspected: Sequence[SeriesFinding]) -> None:
+    """Raise UsageError with a list of the suspected changes, if there are any."""
+    if suspected:
+        changes = (f"{escape(finding.key.cell)} since {finding.since}: {finding.ratio:.3f}×" for finding in suspected)
+        listing = "\n".join(f"  {change}" for change in changes)
+        raise UsageError(
+            f"{counted(len(suspected), 'change')} can be measured again:\n{listing}",
+            "Select some with -s (scenario), -e (environment) or -a (axis), or all with --all-suspected.",
+        )
 
 
-def confirm(suspicion: Suspicion, options: ConfirmRequest, scripts: Sequence[Path], *, wait: bool) -> Exit:
+def confirm(
+    history: History,
+    suspected: Sequence[SeriesFinding],
+    options: ConfirmRequest,
+    scripts: Sequence[Path],
+    *,
+    wait: bool,
+) -> Exit:
     """Measure suspected changes, print the decisions, and add them to the history.
 
     Return exit code 5 if a slowdown is confirmed, otherwise 1 if a change couldn't be decided.
     """
-    if not suspicion.suspected:
+    if not suspected:
         say("No change is suspected.")
         return Exit.OK
     codes = {Exit.OK}
-    for group in confirming.group_findings(suspicion.suspected):
+    for group in confirming.group_findings(suspected):
         try:
-            question, ended_run = _measure_group(group, suspicion, options, scripts, wait=wait)
+            question, ended_run = _measure_group(history, group, options, scripts, wait=wait)
         except HarnessError as error:
             say(f"Not confirmed: {escape(group[0].key.cell)} since {group[0].since}. {error}")
             codes.add(Exit.CELLS_FAILED)
@@ -127,8 +83,8 @@ def confirm(suspicion: Suspicion, options: ConfirmRequest, scripts: Sequence[Pat
 
 
 def _measure_group(
+    history: History,
     group: Sequence[SeriesFinding],
-    suspicion: Suspicion,
     options: ConfirmRequest,
     scripts: Sequence[Path],
     *,
@@ -141,7 +97,7 @@ def _measure_group(
             f"The change was measured on another machine ({key.machine}). This machine is {machine.id}.",
             "Run this command on that machine.",
         )
-    before, after = suspicion.sides[key, group[0].since]
+    before, after = confirming.find_sides(history, group[0])
     question = confirming.plan_confirmation(group, before, after, options, scripts)
     say(f"Measuring both sides of {counted(len(group), 'change')} since {group[0].since}: {escape(key.cell)}")
     return question, _run(question.request, ["harness", *sys.argv[1:]], wait=wait)

@@ -91,10 +91,6 @@ harness history alarm                        # preview the issues
 harness history alarm --issues issues.json --json
 harness history alarm --nightly .github/nightly.toml
 """,
-    "history digest": """
-harness history digest                       # the last 7 days
-harness history digest --days 30 --output digest.md
-""",
     "history confirm": """
 harness history confirm                 # list suspected changes
 harness history confirm --all-suspected

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import completion, options
-from harness.cli.history_reports import alarm, digest, find_series, report
+from harness.cli.history_reports import alarm, find_series, report
 from harness.cli.messages import format_columns, say, tell
 from harness.history.request import ConfirmRequest, SeriesRequest
 from harness.model.errors import Exit, HarnessError, UsageError
@@ -47,8 +47,10 @@ def add(
     """Add finished runs to the history. Runs that are already in the history are skipped."""
     if not runs and not all_:
         raise UsageError("No run is specified.", "Pass folders of runs, such as results/RUN, or use --all.")
-    paths = [*(runs or []), *(_find_run_folders(results) if all_ else [])]
-    _exit_if_left_out(_add_runs(paths))
+    left_out = _add_runs([*(runs or []), *(_find_run_folders(results) if all_ else [])])
+    if left_out:
+        say(f"{counted(len(left_out), 'run')} left out.")
+        raise typer.Exit(Exit.CELLS_FAILED)
 
 
 @app.command(name="list")
@@ -141,7 +143,6 @@ def note(
 
 app.command()(report)
 app.command()(alarm)
-app.command()(digest)
 
 
 @app.command()
@@ -163,10 +164,10 @@ def confirm(
     stems = [Path(scenario).stem if scenario.endswith(".py") else scenario for scenario in request.scenarios]
     history = History.open(say)
     selection = find_series(history, replace(request, scenarios=stems))
-    suspicion = confirm.Suspicion.of(history, selection, has_search=bool(request.search))
+    suspected = confirm.find_suspected(history, selection)
     if not (all_suspected or request.scenarios or request.environments or request.axes):
-        suspicion.refuse()
-    raise typer.Exit(confirm.confirm(suspicion, request, files, wait=wait))
+        confirm.refuse_all(suspected)
+    raise typer.Exit(confirm.confirm(history, suspected, request, files, wait=wait))
 
 
 def _find_run_folders(results: Path) -> list[Path]:
@@ -238,12 +239,6 @@ def _find_renewed_machines(runs: Sequence["HistoryEntry"]) -> list[str]:
             ids.setdefault(machine.name, []).append(machine.id)
     newest_ids = {name: machine_ids[-_NEW_IDS:] for name, machine_ids in ids.items() if name}
     return [name for name, machine_ids in newest_ids.items() if len(set(machine_ids)) == _NEW_IDS]
-
-
-def _exit_if_left_out(left_out: Sequence[Path]) -> None:
-    if left_out:
-        say(f"{counted(len(left_out), 'run')} left out.")
-        raise typer.Exit(Exit.CELLS_FAILED)
 
 
 def _format_name(series: "Series") -> str:

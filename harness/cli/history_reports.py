@@ -1,10 +1,8 @@
-"""The commands of `harness history` that evaluate all runs: `report`, `alarm` and `digest`."""
+"""The commands of `harness history` that evaluate all runs: `report` and `alarm`."""
 
 import json as codec
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,51 +15,22 @@ from harness.files import get_cache_dir
 from harness.history.request import SeriesRequest
 from harness.model.defaults import MARGIN
 from harness.model.errors import NothingSelectedError, UsageError
-from harness.session.options import read_whole
 
 if TYPE_CHECKING:
-    from harness.history.alerts import Alert
-    from harness.history.changes import HistoryComparison
     from harness.history.folder import History
-    from harness.history.issues import IssueStep
-    from harness.history.nightly_file import NightlyFile
-    from harness.model.history import HistoryEntry, Series
-
-#: The largest number of scenarios and environments that an error lists.
-_MOST_NAMES = 8
-
-#: The largest value of --days: 100 years.
-_MOST_DAYS = 36_500
-
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "-o", "--output", metavar="FILE", help="The file to write. Default: stdout, and for a page history.html."
-    ),
-]
-Issues = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The existing issues, as gh issue list --json prints them.")
-]
-Failures = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        help="A folder with files NAME--MACHINE/failure. Each file contains the reason why a machine measured "
-        "nothing. A file named idle marks a machine that had nothing to measure.",
-    ),
-]
-Nightly = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="The file nightly.toml, with the machines and the rules for changes."),
-]
-Today = Annotated[str | None, typer.Option(metavar="DATE", help="Use this date instead of today's date.")]
+    from harness.model.history import Series
 
 
 @options.of(SeriesRequest)
 def report(
     request: SeriesRequest,
     *,
-    output: Output = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="The file to write. Default: stdout, and for a page history.html."
+        ),
+    ] = None,
     format: Annotated[
         str | None,
         typer.Option(
@@ -75,8 +44,7 @@ def report(
         str | None,
         typer.Option(
             metavar="RUN|DATE",
-            help="With md: show changes since this run or date. Default: since the earlier report in FILE, or since "
-            "the second newest run.",
+            help="With md: show changes since this run or date. Default: since the second newest run.",
         ),
     ] = None,
 ) -> None:
@@ -94,11 +62,13 @@ def report(
         raise UsageError("--since selects changes for Markdown only.", "Add --format md.")
     with pause_garbage_collection():  # a year has hundreds of thousands of points, and all stay in use
         history = History.open(say)
-        text = _render_page(history, request) if kind == "html" else _render_changes(history, request, since, output)
+        text = _render_page(history, request) if kind == "html" else _render_changes(history, request, since or "")
     output = output or (Path("history.html") if kind == "html" else None)
-    _print_or_save(text, output)
     if output:
+        save(output, text.encode())
         say(f"History: {output}")
+    else:
+        typer.echo(text, nl=False)
 
 
 def _render_page(history: "History", request: SeriesRequest) -> str:
@@ -118,169 +88,70 @@ def _render_page(history: "History", request: SeriesRequest) -> str:
     return page.render(judged, runs, history.notes(), MARGIN, cache=get_cache_dir())
 
 
-def _render_changes(history: "History", request: SeriesRequest, since: str | None, output: Path | None) -> str:
-    from harness.history import changes  # noqa: PLC0415 - the page needs none of it
-
-    earlier_report = ""
-    with suppress(OSError, UnicodeDecodeError):
-        earlier_report = output.read_text(encoding="utf-8") if output else ""
-    return changes.render(_compare(history, request, since or "", earlier_report))
-
-
-def _compare(history: "History", request: SeriesRequest, since: str, earlier_report: str = "") -> "HistoryComparison":
-    """Return the selected series now and as of the run that `changes.find_start` selects."""
+def _render_changes(history: "History", request: SeriesRequest, since: str) -> str:
     from harness.history import changes  # noqa: PLC0415 - the page needs none of it
 
     runs = history.runs()
-    series, last_run = find_series(history, request), changes.find_start(runs, since, earlier_report)
-    return changes.compare(series, history.decisions(), last_run, runs, history.notes())
+    series, last_run = find_series(history, request), changes.find_start(runs, since)
+    return changes.render(changes.compare(series, history.decisions(), last_run, runs, history.notes()))
 
 
 def alarm(
     *,
-    issues: Issues = None,
-    nightly: Nightly = None,
-    night: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The name of the measured nightly run in nightly.toml. Default: all runs."),
-    ] = "",
-    failures: Failures = None,
-    today: Today = None,
+    issues: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The existing issues, as gh issue list --json prints them.")
+    ] = None,
+    nightly: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The file nightly.toml, with the machines and the rules for changes."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the necessary steps as JSON, for .github/nightly/issues.")
     ] = False,
 ) -> None:
     """Print a GitHub issue for each confirmed slowdown.
 
-    With --nightly, it also prints an issue for each machine that has sent no
-    result for three days. It doesn't open issues. The nightly workflow opens them with gh.
+    It doesn't open issues. The nightly workflow opens them with gh.
     """
     from harness.history import issues as tracked  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.history.alerts import find_alerts  # noqa: PLC0415
     from harness.history.folder import History  # noqa: PLC0415
+    from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
 
     existing_issues = tracked.read_issues(issues) if issues else []
-    now, history = _read_today(today), History.open(say)
-    try:
-        file, selected_file = _read_nightly_file(nightly, night)
-    except UsageError as error:
-        # without the file, nobody knows which slowdowns are accepted, or which machines it plans
-        _print_steps(tracked.plan_steps(_find_stale(history, error, now, nightly), existing_issues), as_json=as_json)
-        raise
-    alerts = _find_confirmed(history, file, now.date())
-    unplanned: set[str] = set()
-    if file and selected_file:
-        unplanned = {*file.machines} - {*selected_file.machines}
-        alerts = [*_find_overdue(history.runs(), selected_file, failures, now, str(nightly)), *alerts]
-    steps = tracked.plan_steps(alerts, existing_issues, file=str(nightly) if nightly else "", unplanned=unplanned)
-    if not steps and not as_json:
-        say("No slowdown is confirmed, so there is nothing to report.")
-    _print_steps(steps, as_json=as_json)
-
-
-def _read_nightly_file(nightly: Path | None, night: str) -> tuple["NightlyFile | None", "NightlyFile | None"]:
-    """Return the file, and the file with only the measured nightly run; None without a file."""
-    from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415 - `harness --help` needs none of it
-
-    file = read_nightly_file(nightly) if nightly else None
-    return file, file.select(night) if file else None
-
-
-def _find_confirmed(history: "History", file: "NightlyFile | None", today: date) -> list["Alert"]:
-    from harness.history.alerts import find_alerts  # noqa: PLC0415 - `harness --help` needs none of it
-
+    file, history = read_nightly_file(nightly) if nightly else None, History.open(say)
     decisions = history.decisions()
-    return find_alerts(
+    alerts = find_alerts(
         history.series(only={decision.key for decision in decisions if decision.confirmed}),
         decisions,
         history.summary,
         rules=file.rules if file else (),
         machines=file.machines if file else None,
-        today=today,
+        today=datetime.now(UTC).date(),
     )
-
-
-def _find_overdue(
-    runs: Sequence["HistoryEntry"], file: "NightlyFile", failures: Path | None, now: datetime, nightly: str
-) -> list["Alert"]:
-    from harness.history import overdue  # noqa: PLC0415 - `harness --help` needs none of it
-
-    errors = overdue.read_failures(failures) if failures else {}
-    idle_machines = overdue.find_idle_machines(failures, file.nights) if failures else set()
-    measuring = [machine for machine in file.machines if machine not in idle_machines]
-    return overdue.find_overdue(measuring, runs, errors, now, nightly)
-
-
-def _find_stale(history: "History", error: UsageError, now: datetime, nightly: Path | None) -> list["Alert"]:
-    """Return the alerts for machines that measure nothing because nightly.toml can't be read."""
-    from harness.history import overdue  # noqa: PLC0415 - `harness --help` needs none of it
-
-    runs = history.runs()
-    errors = dict.fromkeys(overdue.find_recent_machines(runs), str(error))
-    return overdue.find_overdue(errors, runs, errors, now, str(nightly))
-
-
-def _print_steps(steps: Sequence["IssueStep"], *, as_json: bool) -> None:
+    steps = tracked.plan_steps(alerts, existing_issues)
     if as_json:
         typer.echo(codec.dumps([step.document for step in steps], indent=2))
         return
+    if not steps:
+        say("No slowdown is confirmed, so there is nothing to report.")
     for step in steps:
         tell(f"{step.what}\n\n{step.alert.title}\n\n{step.alert.text}\n")
 
 
-def digest(
-    *,
-    nightly: Nightly = None,
-    days: Annotated[str, typer.Option(metavar="N", help="The number of days to cover.")] = "7",
-    today: Today = None,
-    output: Output = None,
-) -> None:
-    """Print a Markdown page about the last days.
-
-    It lists the changes, the accepted and muted changes, and the smallest
-    detectable change of each time series.
-    """
-    from harness.history import digest as page  # noqa: PLC0415 - `harness --help` needs none of it
-    from harness.history.folder import History  # noqa: PLC0415
-
-    day_count = read_whole(days, "--days", least=1)
-    if day_count > _MOST_DAYS:
-        raise UsageError(f"Invalid --days {days!r}: expected a whole number of at most {_MOST_DAYS}.")
-    file, _ = _read_nightly_file(nightly, "")
-    now = _read_today(today)
-    start = (now - timedelta(days=day_count)).isoformat()
-    comparison = _compare(History.open(say), SeriesRequest(), start)
-    _print_or_save(page.render(comparison, file.rules if file else (), now, day_count), output)
-
-
 def find_series(history: "History", request: SeriesRequest) -> list["Series"]:
     """Return the selected series. Raises NothingSelectedError if there are none."""
+    from harness.report.phrases import list_names  # noqa: PLC0415 - only an error needs it
+
     selection = history.series(request.scenarios, request.environments, request.axes)
     if selection:
         return selection
     keys = [series.key for series in history.series()]
     if not keys:
         raise NothingSelectedError(f"The history {history.path} is empty.", "Add runs with: harness history add --all")
-    known_names = [[*dict.fromkeys(key.scenario for key in keys)], [*dict.fromkeys(key.environment for key in keys)]]
-    known_names = [[*names[:_MOST_NAMES], *(["…"] if len(names) > _MOST_NAMES else [])] for names in known_names]
+    scenarios, environments = sorted({key.scenario for key in keys}), sorted({key.environment for key in keys})
     raise NothingSelectedError(
         f"No series in the history {history.path} matches the options.",
-        f"Its scenarios: {', '.join(known_names[0])}. Its environments: {', '.join(known_names[1])}. To show all "
-        "series: harness history show",
+        f"Its scenarios: {list_names(scenarios)}. Its environments: {list_names(environments)}. To show all series: "
+        "harness history show",
     )
-
-
-def _print_or_save(text: str, output: Path | None) -> None:
-    if output:
-        save(output, text.encode())
-    else:
-        typer.echo(text, nl=False)
-
-
-def _read_today(today: str | None) -> datetime:
-    """Return the end of the day `today` in UTC, or the current time if it is empty. Raises UsageError."""
-    if not today:
-        return datetime.now(UTC)
-    try:
-        return datetime.combine(date.fromisoformat(today), time.max, UTC)
-    except ValueError:
-        raise UsageError(f"Invalid --today {today!r}.", "Use a date, such as 2026-11-22.") from None

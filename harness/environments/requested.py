@@ -208,8 +208,11 @@ def list_packages(requested: Requested) -> set[str]:
 
 
 def is_line(text: str) -> bool:
-    """Return whether a text names a release line."""
-    return isinstance(parse_requested(text), ReleaseLine)
+    """Return whether a text names a release line. A text that isn't valid, such as one in a stored run, names none."""
+    try:
+        return isinstance(parse_requested(text), ReleaseLine)
+    except UsageError:
+        return False
 
 
 def get_environment_name(text: str) -> str:

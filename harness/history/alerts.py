@@ -1,7 +1,4 @@
-"""Alerts about confirmed slowdowns: one per cause, with the text of its GitHub issue (`harness.history.issues`).
-
-An alert can also be about a machine that sends no runs (`harness.history.overdue`).
-"""
+"""Alerts about confirmed slowdowns: one per cause, with the text of its GitHub issue (`harness.history.issues`)."""
 
 import hashlib
 import itertools
@@ -11,7 +8,6 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 from harness.history.nightly_file import SuppressionRule
 from harness.history.states import SeriesFinding, State, find_changes
@@ -51,7 +47,6 @@ class Alert:
     - `cause`: the key of the cause; `series`: short hashes of the affected time series
     - `since`: the start of the first run after the change, `confirmed`: the time of its last confirmation; in ISO 8601
     - `title`, `body`: Markdown
-    - `overdue`: the name of a machine that sends no runs, and `file`: its nightly.toml; both are empty for a slowdown
     """
 
     cause: str
@@ -60,18 +55,15 @@ class Alert:
     confirmed: str
     title: str
     body: str
-    overdue: str = ""
-    file: str = ""
 
     @property
     def text(self) -> str:
         """The body with its hidden comment, without passwords in addresses, shortened to GitHub's limit."""
-        fields: dict[str, Any] = {
+        fields = {
             "cause": hash_text(self.cause),
             "since": self.since,
             "series": sorted(self.series)[:100],
         }
-        fields |= {"overdue": self.overdue, "file": self.file} if self.overdue else {}
         mark = f"<!-- harness-alarm {json.dumps(fields)} -->\n"
         return mark + _shorten_body(remove_password(self.body), BODY_CHARACTERS - len(mark))
 
@@ -207,9 +199,8 @@ def _list_functions(decision: Decision, machine: str) -> list[str]:
         ),
         "",
         "Time in the function itself, measured with a profiler. The run "
-        f"{markdown(decision.profile)} has the flame graphs: profile.html of both sides, and flame-change.svg of the "
-        f"difference. The run is in the artifact of the machine {markdown(machine)} of the workflow run that confirmed "
-        "the change, for 30 days.",
+        f"{markdown(decision.profile)} has the flame graphs, in profile.html. It is in the artifact of the machine "
+        f"{markdown(machine)} of the workflow run that confirmed the change, for 30 days.",
     ]
 
 

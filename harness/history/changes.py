@@ -1,6 +1,5 @@
 """The changes in a history since an earlier run, as Markdown for a comment, a job summary or an email."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,12 +14,6 @@ from harness.model.texts import counted
 from harness.report import format, markdown
 from harness.report.blocks import Block, Bold, Column, Items, Section, Text, tabulate
 from harness.report.phrases import list_names
-
-#: The largest number of listed segment boundaries. Boundaries that affect most series come first; others are counted.
-LISTED_BOUNDARIES = 20
-
-#: The last line of the Markdown, from which the next report reads where to start.
-_MARK = re.compile(r"<!-- harness history: up to ([\w.:+-]+) -->\s*\Z")
 
 #: GitHub's limit for comments is 65,536 characters.
 LIMIT = 60_000
@@ -43,24 +36,16 @@ def cut_decisions(decisions: Sequence[Decision], last: HistoryEntry) -> list[Dec
     return [decision for decision in decisions if phrases.parse_time(decision.when) <= phrases.parse_time(last.started)]
 
 
-def read_last_run(text: str) -> str:
-    """Return the id of the last run that a Markdown report covers; empty if the text isn't such a report."""
-    match = _MARK.search(text)
-    return match[1] if match else ""
-
-
-def find_start(entries: Sequence[HistoryEntry], asked: str = "", earlier: str = "") -> HistoryEntry | None:
+def find_start(entries: Sequence[HistoryEntry], asked: str = "") -> HistoryEntry | None:
     """Return the run after which a report starts; None if the report covers all runs.
 
-    `asked` is the id of that run, or a date, which means the last run before it. Without `asked`, it is the last run of
-    the `earlier` report, which is Markdown, or the second newest run. Raises UsageError if `asked` is neither a run nor
-    a date.
+    `asked` is the id of that run, or a date, which means the last run before it. Without `asked`, it is the second
+    newest run. Raises UsageError if `asked` is neither a run nor a date.
     """
-    by_id = {entry.run: entry for entry in entries}
     if not asked:
-        return by_id.get(read_last_run(earlier)) or (entries[-2] if len(entries) > 1 else None)
-    if asked in by_id:
-        return by_id[asked]
+        return entries[-2] if len(entries) > 1 else None
+    if run := next((entry for entry in entries if entry.run == asked), None):
+        return run
     try:
         moment = phrases.parse_time(asked)
     except ValueError:
@@ -97,13 +82,8 @@ def compare(
 
 
 def render(comparison: HistoryComparison) -> str:
-    """Return the changes as Markdown, within GitHub's limit of 65,536 characters. The last line names the last run."""
-    text = shorten(markdown.render_full(build_sections(comparison, _format_title(comparison.since))))
-    return f"{text}\n<!-- harness history: up to {comparison.entries[-1].run} -->\n" if comparison.entries else text
-
-
-def shorten(text: str) -> str:
-    """Return Markdown within LIMIT. Lines at the end are left out."""
+    """Return the changes as Markdown, within LIMIT. Lines at the end are left out."""
+    text = markdown.render_full(_build_sections(comparison))
     if len(text) <= LIMIT:
         return text
     return (
@@ -112,7 +92,7 @@ def shorten(text: str) -> str:
     )
 
 
-def build_sections(comparison: HistoryComparison, title: str) -> list[Section]:
+def _build_sections(comparison: HistoryComparison) -> list[Section]:
     """Return the sections of the report: changed findings, current findings, and segment boundaries with notes."""
     before, after, since = comparison.before, comparison.after, comparison.since
     entries, notes = comparison.entries, comparison.notes
@@ -130,7 +110,7 @@ def build_sections(comparison: HistoryComparison, title: str) -> list[Section]:
     new_runs = [entry for entry in entries if since is None or (entry.started, entry.run) > (since.started, since.run)]
     make_table = _make_table_maker(after, earlier, names)
     all_sections = [
-        Section(title, "changes", list(_make_head(after, new_runs))),
+        Section(_format_title(since), "changes", list(_make_head(after, new_runs))),
         Section(
             "What changed",
             "changed",
@@ -230,8 +210,6 @@ def _find_boundaries(
         f"{'; runs before and after it are not compared' if is_cut else ''})"
         for (run, is_cut, words), count in sorted(boundaries.items(), key=lambda item: (-item[1], item[0]))
     ]
-    if len(items) > LISTED_BOUNDARIES:
-        items[LISTED_BOUNDARIES:] = [f"and {len(items) - LISTED_BOUNDARIES:,} more"]
     start = min((phrases.parse_time(entry.started) for entry in new_runs), default=None)
     items += [
         f"Note of {phrases.format_day(note.when)}: {note.text}"

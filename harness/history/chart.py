@@ -1,4 +1,4 @@
-"""The chart of one series as Vega-Lite: its ratios above its times, over dates or over runs.
+"""The chart of one series as Vega-Lite: its ratios above its times, over dates.
 
 The page has one specification for all series. templates/html/history/chart.js adds the rows and the values of the
 series that is open, and the page's style sheet colors the marks by the names of their layers.
@@ -9,9 +9,6 @@ from typing import Any, Literal
 
 from harness.report.charts.layout import BLUE, FAINT, INK, VERMILION, Specification
 from harness.report.html.charts import PAGE_CONFIG
-
-#: The horizontal axis: the date of each run, or its position in the series.
-Along = Literal["date", "run"]
 
 #: Pixels: the heights of both plots, and the left and right margins.
 RATIOS, TIMES, LEFT, RIGHT = 300, 110, 56, 24
@@ -29,7 +26,7 @@ FONT = 12
 _RATIO_TICKS, _TIME_TICKS = 8, 4
 
 #: The number of labels on the horizontal axis. A wide chart has more.
-_TICKS = {"expr": "max(2, range('x')[1] / 100)"}
+_TICKS = {"tickCount": {"expr": "max(2, range('x')[1] / 100)"}}
 
 #: Labels with dates in the page's format. Only the first label of an axis contains the year.
 _DATE = (
@@ -39,8 +36,7 @@ _DATE = (
     ": utcFormat(datum.value, (datum.index === 0 ? '%-d %b, ' : '') + (utcseconds(datum.value) ? '%H:%M:%S' : '%H:%M'))"
 ).replace("span", "(domain('x')[1] - domain('x')[0])")
 
-#: The date of a run.
-_RUN = "datum.value % 1 ? '' : utcFormat(dates[datum.value], datum.index === 0 ? '%-d %b %Y' : '%-d %b')"
+_X_AXIS = {"title": None, "grid": False, "labelExpr": _DATE, "labelFontSize": FONT, "labelSeparation": 8, **_TICKS}
 
 
 def _set_decimals(span: str, ticks: int) -> str:
@@ -67,22 +63,18 @@ _SECONDS = " : ".join(
 _SEGMENTS = {"detail": {"field": "segment", "type": "nominal"}}
 
 
-def make_specifications() -> Mapping[Along, Specification]:
-    """Return the chart over dates and over runs, as Vega-Lite without data and width."""
-    return {"date": _make_specification("date"), "run": _make_specification("run")}
-
-
-def _make_specification(along: Along) -> Specification:
+def make_specification() -> Specification:
+    """Return the chart, as Vega-Lite without data and width."""
     return {
         "config": PAGE_CONFIG,
-        "vconcat": [_make_ratio_plot(along), _make_time_plot(along)],
+        "vconcat": [_make_ratio_plot(), _make_time_plot()],
         "resolve": {"scale": {"x": "shared"}},
         "bounds": "flush",
         "spacing": 66,
     }
 
 
-def _make_ratio_plot(along: Along) -> Specification:
+def _make_ratio_plot() -> Specification:
     """Return the upper plot: levels, segment boundaries, notes, ratios with their intervals, and changes."""
     scale = {"type": "log", **_make_domain("low", "high")}
     axis = _make_y_axis(_RATIO, _RATIO_TICKS)
@@ -91,10 +83,10 @@ def _make_ratio_plot(along: Along) -> Specification:
     def y(field: str) -> Specification:
         return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 
-    x, position = _make_x_channel(along, "start"), _make_x_channel(along, "at")
+    x, position = _make_x_channel("start"), _make_x_channel("at")
     level = {"x": x, "x2": {"field": "end"}}
     interval = {"y": y("low"), "y2": {"field": "high"}}
-    dates = {**position, "axis": _make_x_axis(along)}
+    dates = {**position, "axis": _X_AXIS}
     course = _make_layer("course", "points", "line", {}, x=dates, y=y("ratio"), **_SEGMENTS)
     return {
         "height": RATIOS,
@@ -132,9 +124,9 @@ def _make_change_layers(x: Specification, y: Callable[[str], Specification]) -> 
     ]
 
 
-def _make_time_plot(along: Along) -> Specification:
+def _make_time_plot() -> Specification:
     """Return the lower plot: the time per step."""
-    x = {**_make_x_channel(along, "at"), "axis": _make_x_axis(along)}
+    x = {**_make_x_channel("at"), "axis": _X_AXIS}
     y = {"field": "seconds", "type": "quantitative", "scale": {"zero": False, **_make_domain("least", "most")}}
     y["axis"] = _make_y_axis(_SECONDS, _TIME_TICKS)
     return {
@@ -208,15 +200,9 @@ def _make_domain(first: str, last: str) -> Specification:
     return {"domainMin": {"expr": first}, "domainMax": {"expr": last}, "nice": False}
 
 
-def _make_x_channel(along: Along, field: str) -> Specification:
-    is_date = along == "date"
-    scale = {**({"type": "utc"} if is_date else {"zero": False}), **_make_domain("from", "to")}
-    return {"field": field, "type": "temporal" if is_date else "quantitative", "scale": scale, "axis": None}
-
-
-def _make_x_axis(along: Along) -> Specification:
-    label = {"labelExpr": _DATE} if along == "date" else {"labelExpr": _RUN, "tickMinStep": 1}
-    return {"title": None, "grid": False, "labelFontSize": FONT, "labelSeparation": 8, "tickCount": _TICKS, **label}
+def _make_x_channel(field: str) -> Specification:
+    scale = {"type": "utc", **_make_domain("from", "to")}
+    return {"field": field, "type": "temporal", "scale": scale, "axis": None}
 
 
 def _make_y_axis(label: str, ticks: int) -> Specification:

@@ -10,10 +10,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from harness.analysis.observations import find_commit
-from harness.analysis.profiles import find_moves, list_frames, tree
+from harness.analysis.profiles import find_moves
 from harness.analysis.quantities import linear
 from harness.analysis.results import Results
 from harness.analysis.statistics import log_ratios
@@ -21,9 +20,9 @@ from harness.environments import adhoc
 from harness.environments.catalog import load_environments
 from harness.environments.locks import load_lock
 from harness.environments.requested import get_environment_name, is_line, parse_requested
-from harness.files import write_atomically
+from harness.history.folder import History
 from harness.history.request import ConfirmRequest
-from harness.history.states import SeriesFinding
+from harness.history.states import NEAR, SeriesFinding
 from harness.model.environment import Device, name_on
 from harness.model.errors import UsageError
 from harness.model.history import Decision, Key, SeriesSoftware, Summary
@@ -32,17 +31,12 @@ from harness.model.profile import Part
 from harness.model.scenario import STEP
 from harness.model.texts import remove_password
 from harness.project import Project
-from harness.report.flamegraphs import draw_changes
-from harness.report.profiles import MIN_WIDTH
 from harness.session.request import Request
 from harness.store.folder import RunFolder
 
 #: The number of functions in a decision, whose time changed most, and the number of functions from which they are
 #: selected, whose share changed most.
 _STORED_FUNCTIONS, _COMPARED_FUNCTIONS = 8, 400
-
-#: The file with the flame graph of the changes, in the folder of the run that profiled both sides.
-FLAME_GRAPH = "flame-change.svg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +89,24 @@ def group_findings(members: Sequence[SeriesFinding]) -> list[list[SeriesFinding]
     return list(groups.values())
 
 
+def find_sides(history: History, finding: SeriesFinding) -> tuple[Summary, Summary]:
+    """Return the last run with a result before a change, and the first run with a result after it.
+
+    For a release line, both runs are NEAR points further away, because the place of a change is only known to within
+    NEAR points. A search between these runs finds the version.
+    """
+    (series,) = history.series(only={finding.key})
+    runs = [point.run for point in series.points]
+    change_index = runs.index(finding.since)
+    # skip runs without a result: the software may have changed in one of them
+    places = [place for place, point in enumerate(series.points) if point.log_ratio is not None]
+    earlier_runs = [runs[place] for place in places if place < change_index]
+    later_runs = [runs[place] for place in places if place >= change_index]
+    distance = NEAR if is_line(finding.key.environment) else 0
+    summaries = {summary.run: summary for summary in history.summaries()}
+    return summaries[earlier_runs[-1 - distance :][0]], summaries[later_runs[: 1 + distance][-1]]
+
+
 def plan_confirmation(
     members: Sequence[SeriesFinding],
     before: Summary,
@@ -111,12 +123,33 @@ def plan_confirmation(
     old, new = (summary.software[name_on(key.environment, key.device, summary.software)] for summary in (before, after))
     if old.pins == new.pins:
         raise _explain_equal_sides(members[0], before, after)
-    sides = tuple(_format_environment(key.environment, key.device, software) for software in (old, new))
-    request = Request(
+    old_side, new_side = (_format_environment(key.environment, key.device, software) for software in (old, new))
+    is_new_version = is_line(key.environment) and old.version != new.version
+    keras_nightlies = list(dict.fromkeys(software.pins.get("keras-nightly", "") for software in (old, new)))
+    return ConfirmationRun(
+        members,
+        _make_request(members, [old_side, new_side], usual, scripts),
+        (old_side, new_side),
+        versions=[old.version, new.version] if is_new_version else [],
+        keras_nightlies=keras_nightlies if len(keras_nightlies) == 2 and all(keras_nightlies) else (),
+    )
+
+
+def _make_request(
+    members: Sequence[SeriesFinding], sides: Sequence[str], usual: ConfirmRequest, scripts: Sequence[Path]
+) -> Request:
+    """Return the request that measures both sides of a group, with the settings of the nightly runs."""
+    key = members[0].key
+    cpus = re.match(r"(\d+|all) CPUs?", key.way)  # `summary.summarize` stored the settings as text
+    return Request(
         scenarios=[next((str(path) for path in scripts if path.stem == key.scenario), key.scenario)],
         axes={axis: sorted({dict(finding.key.axes)[axis] for finding in members}) for axis, _ in key.axes},
-        environments=list(sides),
+        environments=sides,
         gpu=key.device == Device.GPU.value,
+        cpus=cpus[1] if cpus else "",
+        interleave=Interleave.LAUNCHES if "launch after launch" in key.way else None,
+        clock=Clock.CPU if "CPU time" in key.way else Clock.WALL,
+        sampling=Protocol.DOCUMENT if "the source's iterations" in key.way else Protocol.TIME,
         rounds=usual.rounds,
         budget=usual.budget,
         backend=usual.backend,
@@ -126,28 +159,7 @@ def plan_confirmation(
         measure=usual.measure,
         margin=usual.margin,
         results=usual.results,
-        **_make_request_fields(key),
     )
-    is_new_version = is_line(key.environment) and old.version != new.version
-    keras_nightlies = list(dict.fromkeys(software.pins.get("keras-nightly", "") for software in (old, new)))
-    return ConfirmationRun(
-        members,
-        request,
-        (sides[0], sides[1]),
-        versions=[old.version, new.version] if is_new_version else [],
-        keras_nightlies=keras_nightlies if len(keras_nightlies) == 2 and all(keras_nightlies) else (),
-    )
-
-
-def _make_request_fields(key: Key) -> dict[str, Any]:
-    """Return the fields of a request with the nightly runs' settings, which `summary.summarize` stored as text."""
-    cpus = re.match(r"(\d+|all) CPUs?", key.way)
-    return {
-        "cpus": cpus[1] if cpus else "",
-        "interleave": Interleave.LAUNCHES if "launch after launch" in key.way else None,
-        "clock": Clock.CPU if "CPU time" in key.way else Clock.WALL,
-        "sampling": Protocol.DOCUMENT if "the source's iterations" in key.way else Protocol.TIME,
-    }
 
 
 def _explain_equal_sides(finding: SeriesFinding, before: Summary, after: Summary) -> UsageError:
@@ -220,7 +232,7 @@ def _find_times(side: str, key: Key, results: Results) -> Mapping[int, float]:
 def find_changed_functions(folder: Path, results: Results, sides: Sequence[str]) -> list[tuple[str, float, float]]:
     """Return the functions whose own time changed most between two profiles of a run, with seconds per step of both.
 
-    Also write FLAME_GRAPH to the folder, if the profiles have samples. The list is empty if a side has no profile.
+    The list is empty if a side has no profile.
     """
     run_folder = RunFolder.open(folder)
     profiles = {
@@ -232,10 +244,6 @@ def find_changed_functions(folder: Path, results: Results, sides: Sequence[str])
     part = next((part for part in reversed(Part) if part in before and part in after), None)
     if part is None:
         return []
-    frames = list_frames(tree(after[part]), MIN_WIDTH, tree(before[part]))
-    title = f"Share of the time in {sides[1]}; red: larger than in {sides[0]}, blue: smaller"
-    if graph := draw_changes(frames, title):
-        write_atomically(folder / FLAME_GRAPH, graph.encode())
     changes = find_moves(after[part], before[part], _COMPARED_FUNCTIONS, own=True)
     changes.sort(key=lambda change: -abs(change.seconds - change.other_seconds))
     return [(change.name, change.other_seconds, change.seconds) for change in changes[:_STORED_FUNCTIONS]]

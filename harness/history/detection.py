@@ -17,20 +17,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.analysis.distributions import Floats, student_cdf, student_quantile
+from harness.analysis.distributions import Floats, student_cdf
 from harness.analysis.statistics import exp_limited, student
 from harness.history.levels import (
     CAP,
     FEWEST,
-    MAD,
     Segments,
     ValuesAndErrors,
-    compute_median,
-    compute_residual_variance,
-    estimate_spreads,
     fit_all_levels,
     fit_level,
-    fit_levels,
     list_ranges,
 )
 from harness.model.defaults import MARGIN
@@ -43,10 +38,6 @@ LEAST = math.log1p(MARGIN)
 
 #: The largest p of a tentative change, and the smallest number of points on each side of it.
 WATCHED_P, WATCHED_FEWEST = 1e-3, 2
-
-#: The probability of finding a detectable change if the errors are known. In simulations that estimate the errors from
-#: 10 to 90 points, it was 68 to 94 %, with a median of 86 %.
-POWER = 0.9
 
 #: The largest lag-1 correlation for which errors are inflated, by a factor of 4.4. At 1, the factor would be infinite.
 _MOST_CORRELATION = 0.9
@@ -124,31 +115,6 @@ def keep_significant(segments: Segments, *, p: float, least: float, is_independe
             return changes
         places.remove(max(failures, key=lambda change: (change.p, -abs(change.after - change.before))).index)
     return []
-
-
-def compute_detectable_change(values: Sequence[float], errors: Sequence[float], nights: int = FEWEST) -> float | None:
-    """Return the smallest change that is usually detected within `nights` more points, as a ratio above 1.
-
-    The probability is near POWER. A change is detected if `keep_significant` returns it. The points after the last
-    change determine the variability of the series. If there are fewer than `FEWEST` of them, the result is None. For
-    the arguments and errors, see `fit_levels`.
-    """
-    segments = fit_levels(values, errors, fewest=FEWEST, least=LEAST)
-    changes = keep_significant(segments, p=P, least=LEAST)
-    start = changes[-1].index if changes else 0
-    y, point_errors = segments.y[start:], np.asarray(errors, np.float64)[start:]
-    if y.size < FEWEST:
-        return None
-    spread = estimate_spreads(point_errors, (MAD * compute_median(np.abs(np.diff(y)))) ** 2 / 2.0)
-    spread = estimate_spreads(point_errors, compute_residual_variance(y, spread, ()))
-    level, variance = _fit_level_variance(y, spread)
-    # with the change, there are two levels
-    inflation = _compute_inflation(_compute_lag_correlation((y - level) / spread, (), 2))
-    error = inflation * math.sqrt(variance + compute_median(spread) ** 2 / nights)
-    freedom = max(1, segments.y.size + nights - len(changes) - 2)
-    # allow for many places, as in `_make_change`
-    critical_size = float(student_quantile(freedom, 1.0 - P / (4.0 * math.log(y.size + nights)))) * error
-    return exp_limited(max(LEAST, critical_size) + float(student_quantile(freedom, POWER)) * error)
 
 
 def _estimate_correlation(segments: Segments, places: Sequence[int], steps: Sequence["_Step"]) -> float:

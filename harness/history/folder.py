@@ -22,7 +22,6 @@ from harness.files import get_data_dir, make_folder, read, suggest_remedy, write
 from harness.history.series import convert_to_utc, make_series
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.history import Decision, HistoryEntry, Key, Note, Series, Summary
-from harness.model.launch import Status
 from harness.model.texts import counted
 from harness.store import codec
 from harness.store.folder import pause_garbage_collection
@@ -37,8 +36,6 @@ _VALID_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 #: The largest number of files that a message names.
 _MOST_NAMED = 5
-
-_RECORD_AGAIN = "To record the stored runs again: harness history add --all"
 
 
 class History:
@@ -58,21 +55,12 @@ class History:
     def open(cls, report: Callable[[str], object] = lambda sentence: None) -> "History":
         """Return the history in the folder HARNESS_HISTORY. The default is `history` in the user's data folder.
 
-        Raises UsageError for a file, and for the address of a database. Such an address may contain a password, so the
-        error doesn't contain any part of it.
+        Raises UsageError for a file.
         """
         place = os.environ.get("HARNESS_HISTORY")
-        if place and "://" in place:
-            raise UsageError("HARNESS_HISTORY is an address, but a history is a folder.", "Set it to a path.")
         path = Path(place) if place else get_data_dir() / "history"
         if path.exists() and not path.is_dir():
-            raise UsageError(
-                f"HARNESS_HISTORY is the file {path}, but a history is a folder.",
-                f"Set it to a folder. {_RECORD_AGAIN}",
-            )
-        database = path.with_name("history.duckdb")
-        if not place and not path.exists() and database.exists():
-            report(f"{database} was written by an earlier version of harness, and is not read. {_RECORD_AGAIN}")
+            raise UsageError(f"HARNESS_HISTORY is the file {path}, but a history is a folder.", "Set it to a folder.")
         return cls(path, report)
 
     @cached_property
@@ -198,18 +186,13 @@ def _check(value: Summary | Note | Decision, path: Path) -> None:
 
 
 def _make_entry(summary: Summary) -> HistoryEntry:
-    machines = [measurer.machine for measurer in summary.machines]
-    with_result = {point.machine for point in summary.points if point.status is Status.OK}
     return HistoryEntry(
-        *(
-            summary.run,
-            convert_to_utc(summary.started),
-            machines,
-            summary.suite,
-            summary.reference,
-            len(summary.points),
-        ),
-        failed=[machine.id for machine in machines if machine.id not in with_result],
+        summary.run,
+        convert_to_utc(summary.started),
+        [measurer.machine for measurer in summary.machines],
+        summary.suite,
+        summary.reference,
+        len(summary.points),
     )
 
 

@@ -2,11 +2,10 @@
 
 This module compares the alerts with the existing issues, including closed ones, and plans the necessary steps.
 `.github/nightly/issues` executes them with GitHub's command `gh`. A hidden comment in an issue's body names its cause.
-The next run of a machine that sent no runs closes the issue about that.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -26,13 +25,6 @@ LISTED = "number,title,body,state,stateReason,closedAt"
 
 #: The comment on a reopened issue. A comment notifies subscribers of the issue; an edit of the issue doesn't.
 REOPENED = "Confirmed again. The text above has been updated."
-
-#: The comments on the issue of a machine: it has stopped sending runs again, or it has recovered.
-OVERDUE_AGAIN = "The machine has stopped sending runs again. The text above has been updated."
-RECOVERED = "The machine has sent a run again, has nothing to measure, or isn't in nightly.toml any more."
-
-#: The largest number of issues that one nightly run opens, because many regressions at once need one investigation.
-MOST_NEW = 5
 
 #: The last line of an issue, which `.github/nightly/issues` adds. A new link alone doesn't cause an edit.
 _WORKFLOW_RUN = re.compile(r"\n\n\[Workflow run\]\(\S+\)\Z")
@@ -63,11 +55,6 @@ class TrackedIssue:
         except ValueError:
             return {}
 
-    @property
-    def overdue(self) -> str:
-        """The name of the overdue machine; empty for an issue about a slowdown."""
-        return str(self.mark.get("overdue", ""))
-
     def is_of(self, alert: Alert) -> bool:
         """Return whether the issue is about the alert: the same cause, or a common series and nearly the same start."""
         mark = self.mark
@@ -87,8 +74,6 @@ class IssueAction(StrEnum):
     EDIT = "edit"
     REOPEN = "reopen"
     KEEP = "keep"
-    HOLD = "hold"
-    CLOSE = "close"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +93,7 @@ class IssueStep:
     @property
     def comment(self) -> str | None:
         """The comment that GitHub sends to subscribers of the issue, or None."""
-        if self.kind is IssueAction.CLOSE:
-            return RECOVERED
-        return (OVERDUE_AGAIN if self.alert.overdue else REOPENED) if self.kind is IssueAction.REOPEN else None
+        return REOPENED if self.kind is IssueAction.REOPEN else None
 
     @property
     def document(self) -> Mapping[str, Any]:
@@ -126,18 +109,13 @@ class IssueStep:
         }
 
 
-def plan_steps(
-    alerts: Iterable[Alert], issues: Iterable[TrackedIssue], *, file: str = "", unplanned: Collection[str] = ()
-) -> list[IssueStep]:
+def plan_steps(alerts: Iterable[Alert], issues: Iterable[TrackedIssue]) -> list[IssueStep]:
     """Return the action for each alert, in their order. Two alerts with the same issue are merged.
 
-    - For a cause without an issue, a new issue is opened. At most MOST_NEW issues are opened.
+    - For a cause without an issue, a new issue is opened.
     - An open issue is edited if its text differs.
     - An issue that was closed as completed is reopened only if the change was confirmed again after that.
     - An issue that was closed as not planned, or as a duplicate, stays closed.
-
-    `file` is a nightly.toml. If one of its machines isn't overdue any more, the machine's issue is closed. Issues about
-    `unplanned` machines stay open, because these machines had nothing to measure.
     """
     ordered_issues = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
     planned: list[IssueStep] = []
@@ -147,34 +125,15 @@ def plan_steps(
             (index for index, step in enumerate(planned) if known_issue and step.issue == known_issue), None
         )
         if step_index is not None:
-            planned[step_index] = _plan_step(_merge_alerts(planned[step_index].alert, alert), known_issue, 0)
+            planned[step_index] = _plan_step(_merge_alerts(planned[step_index].alert, alert), known_issue)
         else:
-            planned.append(_plan_step(alert, known_issue, sum(step.kind is IssueAction.OPEN for step in planned)))
-    planned_numbers = {step.issue.number for step in planned if step.issue}
-    planned += [
-        _close_issue(issue)
-        for issue in ordered_issues
-        if not issue.closed
-        and issue.number not in planned_numbers
-        and file
-        and issue.overdue
-        and issue.mark.get("file", file) == file
-        and issue.overdue not in unplanned
-    ]
+            planned.append(_plan_step(alert, known_issue))
     return planned
 
 
-def _close_issue(issue: TrackedIssue) -> IssueStep:
-    alert = Alert(issue.overdue, [], "", "", issue.title, issue.body, overdue=issue.overdue)
-    return IssueStep(IssueAction.CLOSE, alert, "The machine isn't overdue.", issue)
-
-
-def _plan_step(alert: Alert, issue: TrackedIssue | None, opened_count: int) -> IssueStep:
+def _plan_step(alert: Alert, issue: TrackedIssue | None) -> IssueStep:
     if issue is None:
-        is_full = opened_count >= MOST_NEW
-        kind = IssueAction.HOLD if is_full else IssueAction.OPEN
-        limit = f"A nightly run opens at most {MOST_NEW} issues, so a later one opens this issue."
-        return IssueStep(kind, alert, limit if is_full else "No issue exists for this cause.")
+        return IssueStep(IssueAction.OPEN, alert, "No issue exists for this cause.")
     kind, why = _choose_action(alert, issue)
     return IssueStep(kind, alert, why, issue)
 

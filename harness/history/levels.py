@@ -62,21 +62,12 @@ class Segments:
     shortest: int
 
 
-def fit_levels(values: Sequence[float], errors: Sequence[float], *, fewest: int, least: float) -> Segments:
-    """Return the best levels of a time series, of at least `fewest` points each.
-
-    `values` are log ratios, `errors` their standard errors (0 if unknown), both of shape (points,) and finite. A change
-    of at most `least` (log scale) is ignored. Raises ValueError for lists of different lengths, and for a value that
-    isn't finite.
-    """
-    (segments,) = fit_all_levels([(values, errors)], fewest=fewest, least=least)
-    return segments
-
-
 def fit_all_levels(series: Sequence[ValuesAndErrors], *, fewest: int, least: float) -> list[Segments]:
-    """Return the best levels of several time series, as `fit_levels` does for one.
+    """Return the best levels of several time series, of at least `fewest` points each.
 
-    Many series together take a fraction of the time, because most operations on one series are short.
+    The values are log ratios, and must be finite, as their standard errors. A change of at most `least` (log scale) is
+    ignored. Many series together take a fraction of the time, because most operations on one series are short. Raises
+    ValueError for lists of different lengths, and for a value that isn't finite.
     """
     fewest = max(2, fewest)
     fits: list[Segments | None] = []

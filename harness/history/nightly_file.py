@@ -6,9 +6,9 @@
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -25,6 +25,9 @@ PLACE = Path(".github/nightly.toml")
 #: The default time limit of a job. GitHub ends a job after 360 minutes. The remaining minutes are for the upload.
 MINUTES = 350
 
+#: The largest time limit of a job on a machine of your own, five days.
+MOST_MINUTES = 7_200
+
 #: The default number of minutes that the results of other machines wait for a machine that hasn't started.
 WAIT_MINUTES = 180
 
@@ -38,12 +41,14 @@ MOST_RUNS = 2
 #: some runs earlier or later.
 NEAR = timedelta(days=7)
 
-#: The key of the nightly runs in the file.
-_RUNS_KEY = "night"
+#: Patterns of texts. Names are parts of the names of artifacts and of job groups.
+_LINE = r"[^\n]*\S[^\n]*"
+_NAME = r"(?!.*--)[A-Za-z0-9][A-Za-z0-9_-]{0,40}"
+_ID = r"[A-Za-z0-9._-]{1,64}"
+_REGISTRY = r"[a-z0-9][a-z0-9._:-]*/([a-z0-9._-]+/)*"
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}")
-_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_REGISTRY = re.compile(r"[a-z0-9][a-z0-9._:-]*/([a-z0-9._-]+/)*")
+_NAME_ADVICE = "Use at most 41 characters: letters, digits, `_` and `-`, but not `--`. Start with a letter or digit."
+_RUNNER_ADVICE = 'Use a label ("ubuntu-24.04"), a list (["self-hosted", "gpu"]) or { group = "…", labels = "…" }.'
 
 
 class RuleKind(StrEnum):
@@ -81,7 +86,7 @@ class SuppressionRule:
     """A rule that prevents issues about changes until the day `until`, with its reason.
 
     `series` is a name as in issues and on pages (`step tf2.0 cpu mode=eager`), or a glob. For `accept`, `since` is the
-    approximate day when the accepted change started; for `mute`, it is empty.
+    approximate day when the accepted change started; for `mute`, it is None.
     """
 
     kind: RuleKind
@@ -89,11 +94,11 @@ class SuppressionRule:
     reason: str
     until: date
     machine: str = "*"
-    since: str = ""
+    since: date | None = None
 
     def applies(self, key: Key, started: str, machine: str, today: date) -> bool:
         """Return whether the rule applies today to a change of this series that started at the time `started`."""
-        if self.since and abs(date.fromisoformat(started[:10]) - date.fromisoformat(self.since)) > NEAR:
+        if self.since and abs(date.fromisoformat(started[:10]) - self.since) > NEAR:
             return False
         return today <= self.until and self.selects(key, machine)
 
@@ -130,102 +135,66 @@ class NightlyFile:
 def read_nightly_file(path: Path = PLACE) -> NightlyFile:
     """Return the contents of the file. Raises UsageError."""
     with hide_linked_file(path):
-        return _read_file(path)
-
-
-def _read_file(path: Path) -> NightlyFile:
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"Can't read {path}: {error.strerror}.") from None
-    except (ValueError, RecursionError) as error:
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise UsageError(f"{path} isn't valid TOML: {reason}.") from None
-    try:
-        return _parse_file(_Table(document, "the file"))
-    except UsageError as error:
-        raise UsageError(f"{path}: {error.message}", error.advice) from None
+        try:
+            return _parse_file(_Table(tomllib.loads(path.read_text(encoding="utf-8")), "the file"))
+        except OSError as error:
+            raise UsageError(f"Can't read {path}: {error.strerror}.") from None
+        except (ValueError, RecursionError) as error:
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+            raise UsageError(f"{path} isn't valid TOML: {reason}.") from None
+        except UsageError as error:
+            raise UsageError(f"{path}: {error.message}", error.advice) from None
 
 
 def _parse_file(table: "_Table") -> NightlyFile:
-    table.allow(_RUNS_KEY, "accept", "mute", "registry", "wait-minutes")
-    nights = [_parse_plan(entry) for entry in table.tables(_RUNS_KEY)]
-    names = [night.name for night in nights]
-    if not nights:
-        raise UsageError(
-            "The file doesn't contain any runs.",
-            f'Add a table [[{_RUNS_KEY}]] with name = "cpu", arguments and machines.',
-        )
-    _refuse_repeated(names, "Two nightly runs have the same name")
+    table.check_keys("night", "registry", "wait-minutes", *RuleKind)
+    table.get("night", bool, 'Add such a table, with name = "cpu", arguments and machines.')
+    nights = [_parse_plan(entry) for entry in table.list_tables("night")]
+    _refuse_repeated((night.name for night in nights), "Two nightly runs have the same name")
     for machine, count in Counter(machine.name for night in nights for machine in night.machines).items():
         if count > MOST_RUNS:
             raise UsageError(
                 f"The machine {machine!r} is in {count} nightly runs, but GitHub would cancel all but {MOST_RUNS}.",
                 "Measure more scenarios or environments in one run, or use another machine.",
             )
-    registry = table.text("registry", "")
-    if registry and not _REGISTRY.fullmatch(registry):
-        raise UsageError(f"Invalid registry {registry!r}.", 'End it with a slash. Example: registry = "ghcr.io/me/".')
-    rules = [_parse_rule(kind, entry) for kind in RuleKind for entry in table.tables(kind.value)]
-    wait = table.minutes("wait-minutes", WAIT_MINUTES)
-    if wait > MOST_WAIT_MINUTES:
-        raise UsageError(
-            f"Invalid wait-minutes {wait}: GitHub ends the job that waits.", f"Use at most {MOST_WAIT_MINUTES} minutes."
-        )
-    return NightlyFile(nights, rules, registry, wait)
-
-
-def _parse_plan(table: "_Table") -> NightlyPlan:
-    table.allow("name", "arguments", "machines")
-    name = table.name()
-    machines = [_parse_machine(entry) for entry in table.named(f"nightly run {name}").tables("machines")]
-    if not machines:
-        raise UsageError(
-            f"{name} has no machines.", 'Example: machines = [{ name = "hosted", runs-on = "ubuntu-24.04" }]'
-        )
-    _refuse_repeated([entry.name for entry in machines], f"{table.place} lists a machine twice")
-    return NightlyPlan(name, table.text("arguments"), machines)
-
-
-def _parse_machine(table: "_Table") -> NightlyMachine:
-    table.allow("name", "runs-on", "id", "minutes")
-    identity = table.text("id", "")
-    if identity and not _ID.fullmatch(identity):
-        raise UsageError(
-            f"Invalid id {identity!r} in {table.place}.", "Use at most 64 letters, digits, `.`, `_` and `-`."
-        )
-    return NightlyMachine(
-        table.name(), _check_runner(table.required("runs-on"), table.place), identity, table.minutes("minutes", MINUTES)
+    return NightlyFile(
+        nights,
+        [_parse_rule(kind, entry) for kind in RuleKind for entry in table.list_tables(kind)],
+        table.get_text("registry", _REGISTRY, 'End it with a slash. Example: registry = "ghcr.io/me/".', ""),
+        table.get_minutes("wait-minutes", WAIT_MINUTES, MOST_WAIT_MINUTES),
     )
 
 
-def _check_runner(labels: Any, place: str) -> Any:
-    """Return the labels of a runner in one of the forms of GitHub's `runs-on`."""
-    is_object = isinstance(labels, dict) and labels and labels.keys() <= {"group", "labels"}
-    parts = [*labels.values()] if is_object else [labels]
-    for part in parts:
-        if not (isinstance(part, str) and part) and not (
-            isinstance(part, list) and part and all(isinstance(label, str) and label for label in part)
-        ):
-            raise UsageError(
-                f"Invalid runs-on {labels!r} in {place}.",
-                'Use a label ("ubuntu-24.04"), a list (["self-hosted", "gpu"]) or { group = "…", labels = "…" }.',
-            )
-    return labels
+def _parse_plan(table: "_Table") -> NightlyPlan:
+    table.check_keys("name", "arguments", "machines")
+    table.get("machines", bool, 'Example: machines = [{ name = "hosted", runs-on = "ubuntu-24.04" }]')
+    machines = [_parse_machine(entry) for entry in table.list_tables("machines")]
+    _refuse_repeated((entry.name for entry in machines), f"{table.start} lists a machine twice")
+    arguments = table.get_text("arguments", _LINE, "Write the options of `harness matrix` as a text of one line.")
+    return NightlyPlan(table.get_text("name", _NAME, _NAME_ADVICE), arguments, machines)
+
+
+def _parse_machine(table: "_Table") -> NightlyMachine:
+    table.check_keys("name", "runs-on", "id", "minutes")
+    return NightlyMachine(
+        table.get_text("name", _NAME, _NAME_ADVICE),
+        table.get("runs-on", _is_runner, _RUNNER_ADVICE),
+        table.get_text("id", _ID, "Use at most 64 letters, digits, `.`, `_` and `-`.", ""),
+        table.get_minutes("minutes", MINUTES, MOST_MINUTES),
+    )
 
 
 def _parse_rule(kind: RuleKind, table: "_Table") -> SuppressionRule:
-    extra_keys = ["since"] if kind is RuleKind.ACCEPT else []
-    table.allow("series", "reason", "until", "machine", *extra_keys)
-    reason = table.text("reason").strip()
-    if not reason:
-        raise UsageError(
-            f"The reason in {table.place} is empty.", "Write the reason, so that others understand the rule later."
-        )
+    is_accept = kind is RuleKind.ACCEPT
+    table.check_keys("series", "reason", "until", "machine", *(["since"] if is_accept else []))
     return SuppressionRule(
-        kind, table.text("series"), reason, table.day("until"), table.text("machine", "*"),
-        table.day("since").isoformat() if extra_keys else "",
-    )  # fmt: skip
+        kind,
+        table.get_text("series", _LINE, 'Write a name or a glob, such as series = "load_model *".'),
+        table.get_text("reason", _LINE, "Write the reason on one line, so that others understand the rule later."),
+        table.get("until", _is_day, "Use a date, such as until = 2026-12-31."),
+        table.get_text("machine", _LINE, "Write the name of a machine, or a glob.", "*"),
+        table.get("since", _is_day, "Use a date, such as since = 2026-12-31.") if is_accept else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +204,12 @@ class _Table:
     values: Mapping[str, Any]
     place: str
 
-    def named(self, place: str) -> "_Table":
-        return _Table(self.values, place)
+    @property
+    def start(self) -> str:
+        """The name of the place at the start of a sentence."""
+        return self.place[0].upper() + self.place[1:]
 
-    def allow(self, *keys: str) -> None:
+    def check_keys(self, *keys: str) -> None:
         """Raise UsageError for a key that isn't one of these."""
         for key in self.values:
             if key not in keys:
@@ -248,57 +219,51 @@ class _Table:
                     (f"Did you mean {nearest_name!r}? " if nearest_name else "") + f"Valid keys: {', '.join(keys)}.",
                 )
 
-    def required(self, key: str) -> Any:
-        if key not in self.values:
-            raise UsageError(f"{self.place[0].upper()}{self.place[1:]} has no {key!r}.", "Add the key.")
-        return self.values[key]
+    def get(self, key: str, is_valid: Callable[[Any], bool], advice: str, default: Any = None) -> Any:
+        """Return a value. Raises UsageError if it isn't valid, or if it is missing and there is no default."""
+        value = self.values.get(key)
+        if value is None and default is None:
+            raise UsageError(f"{self.start} has no {key!r}.", advice)
+        if value is not None and not is_valid(value):
+            raise UsageError(f"Invalid {key} {value!r} in {self.place}.", advice)
+        return default if value is None else value
 
-    def text(self, key: str, default: str | None = None) -> str:
-        value = self.required(key) if default is None else self.values.get(key, default)
-        if not isinstance(value, str) or "\n" in value:
-            raise UsageError(f"Invalid {key} {value!r} in {self.place}.", "Use a text of one line, in quotes.")
-        return value
+    def get_text(self, key: str, pattern: str, advice: str, default: str | None = None) -> str:
+        """Return a text that matches a pattern, as `get` does."""
+        is_valid = re.compile(pattern).fullmatch
+        return str(self.get(key, lambda value: isinstance(value, str) and bool(is_valid(value)), advice, default))
 
-    def name(self) -> str:
-        """Return the value of `name`, which must be a valid name for artifacts and job groups. Raises UsageError."""
-        value = self.text("name")
-        if not _NAME.fullmatch(value) or "--" in value:
-            raise UsageError(
-                f"Invalid name {value!r} in {self.place}.",
-                "Use at most 41 characters: letters, digits, `_` and `-`, but not `--`. Start with a letter or digit.",
-            )
-        return value
+    def get_minutes(self, key: str, default: int, most: int) -> int:
+        """Return a whole number from 1 to `most`, as `get` does."""
+        advice = f"Use a number of minutes from 1 to {most:,}."
+        return int(self.get(key, lambda value: type(value) is int and 0 < value <= most, advice, default))
 
-    def minutes(self, key: str, default: int) -> int:
-        value = self.values.get(key, default)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise UsageError(
-                f"Invalid {key} {value!r} in {self.place}.", f"Use a number of minutes, such as {default}."
-            )
-        return value
-
-    def day(self, key: str) -> date:
-        value = self.required(key)
-        try:
-            day = date.fromisoformat(value) if isinstance(value, str) else value
-        except ValueError:
-            day = None
-        if not isinstance(day, date) or isinstance(day, datetime):
-            raise UsageError(f"Invalid {key} {value!r} in {self.place}.", f"Use a date, such as {key} = 2026-12-31.")
-        return day
-
-    def tables(self, key: str) -> Iterator["_Table"]:
-        """Yield the tables of an array of tables. Messages name them by number."""
-        value = self.values.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+    def list_tables(self, key: str) -> list["_Table"]:
+        """Return the tables of an array of tables. Messages name them by number."""
+        tables = self.values.get(key, [])
+        if not isinstance(tables, list) or not all(isinstance(entry, dict) for entry in tables):
             raise UsageError(f"{key!r} in {self.place} isn't a list of tables.", f"Write [[{key}]] above its keys.")
-        for number, entry in enumerate(value, 1):
-            yield _Table(entry, f"{key} {number}" if self.place == "the file" else f"{key} {number} of {self.place}")
+        suffix = "" if self.place == "the file" else f" of {self.place}"
+        return [_Table(entry, f"{key} {number}{suffix}") for number, entry in enumerate(tables, 1)]
+
+
+def _is_day(value: Any) -> bool:
+    return type(value) is date  # a datetime is a date too
+
+
+def _is_runner(value: Any) -> bool:
+    """Return whether a value has one of the forms of GitHub's `runs-on`."""
+    if isinstance(value, dict):
+        return bool(value) and value.keys() <= {"group", "labels"} and all(map(_is_labels, value.values()))
+    return _is_labels(value)
+
+
+def _is_labels(value: Any) -> bool:
+    labels = value if isinstance(value, list) else [value]
+    return bool(labels) and all(isinstance(label, str) and label for label in labels)
 
 
 def _refuse_repeated(names: Iterable[str], message: str) -> None:
-    earlier_names: set[str] = set()
-    for name in names:
-        if name in earlier_names:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise UsageError(f"{message}: {name!r}.", "Rename one of them.")
-        earlier_names.add(name)

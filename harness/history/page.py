@@ -1,7 +1,6 @@
 """The history as one self-contained page: findings, an index of all series, and a chart of each series.
 
-The page's data is limited. If there are too many points, the page has the newest ones of each series, and states how
-many are left out.
+If there are too many points, the page has the newest ones of each series, and states how many are left out.
 """
 
 import hashlib
@@ -36,11 +35,11 @@ from harness.report.templates import make_environment
 #: The page stores each log ratio times LOG, rounded to a whole number.
 LOG = 100_000
 
-#: Maximum number of series and of points in a page, and minimum number of points that each series keeps.
-SERIES, POINTS, FEWEST = 10_000, 300_000, 30
+#: The number of points above which series are shortened, and the number of points that each series keeps.
+POINTS, FEWEST = 300_000, 30
 
-#: The largest number of listed causes, and of listed series per cause. The other ones are counted.
-LISTED_CAUSES, LISTED_SERIES = 20, 12
+#: The largest number of listed series per cause. The other ones are counted.
+LISTED_SERIES = 12
 
 #: The scripts and style sheets, below templates/html.
 SCRIPTS = (
@@ -90,7 +89,7 @@ class SeriesData(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SeriesLink:
-    """A series in a finding: its anchor on the page (empty if the series is left out), its name and a description."""
+    """A series in a finding: its anchor on the page, its name and a description. The anchor is empty for a count."""
 
     anchor: str
     name: str
@@ -104,7 +103,7 @@ class CauseItem:
     title: str
     moved: str
     is_quiet: bool
-    lines: Sequence[str]
+    text: str
     links: Sequence[SeriesLink]
 
 
@@ -123,8 +122,8 @@ def render(
     """
     from markupsafe import Markup
 
-    page_series, length = limit_series(series)
-    causes = phrases.group_by_cause(series)
+    page_series = sorted(series, key=phrases.rank)
+    length = max(FEWEST, POINTS // max(1, len(series)))
     names = phrases.make_names([judged.series.key for judged in series], entries)
     first_script, last_script = assets.make_script(assets.FIRST), assets.make_script(SCRIPTS)
     vega_script = assets.make_vega_script(cache)
@@ -134,17 +133,16 @@ def render(
         "lines": lambda text: Markup(escape.escape_entities(text)),
     }
     jinja.filters.update(filters)
-    page_keys = {judged.series.key for judged in page_series}
     return jinja.get_template("history.html.j2").render(
         title=format_title(entries),
         head=f"harness {__version__}, {counted(len(entries), 'run')}",
         answer=phrases.describe_counts(series),
-        causes=[_make_item(cause, names, page_keys) for cause in causes[:LISTED_CAUSES]],
-        notes=list(_describe_left_out(series, page_series, length, len(causes))),
+        causes=[_make_item(cause, names) for cause in phrases.group_by_cause(series)],
+        note=_describe_left_out(series, length),
         margin=format.share(margin),
         words=json.dumps(WORDS),
         data=_dump_data(_make_data(page_series, names, notes, margin, length)),
-        charts=_dump_data({"beside": chart.LEFT + chart.RIGHT, "along": chart.make_specifications()}),
+        charts=_dump_data({"beside": chart.LEFT + chart.RIGHT, "chart": chart.make_specification()}),
         policy=assets.make_policy([first_script, vega_script, last_script]),
         style=assets.read_files(STYLES),
         first=first_script,
@@ -168,45 +166,22 @@ def make_anchor(key: Key) -> str:
     return f"s-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
 
 
-def limit_series(series: Sequence[JudgedSeries]) -> tuple[list[JudgedSeries], int]:
-    """Return the series that fit on a page, in order, and the number of newest points to show for each."""
-    page_series = sorted(series, key=phrases.rank)[:SERIES]
-    lengths = sorted(len(judged.series.points) for judged in page_series)
-    remaining_points = POINTS
-    for place, length in enumerate(lengths):
-        share = remaining_points // (len(lengths) - place)
-        if length > share:
-            return page_series, max(FEWEST, share)
-        remaining_points -= length
-    return page_series, max(lengths, default=0)
+def _describe_left_out(series: Sequence[JudgedSeries], length: int) -> str:
+    """Return a sentence about runs that the page leaves out; empty if it has all runs."""
+    count = sum(len(judged.series.points) > length for judged in series)
+    words = f"For {count:,} series, the page shows the newest {length:,} runs. Change detection used all runs."
+    return words if count else ""
 
 
-def _describe_left_out(
-    series: Sequence[JudgedSeries], page_series: Sequence[JudgedSeries], length: int, causes: int
-) -> Iterator[str]:
-    """Yield a sentence for each kind of data that the page leaves out."""
-    if causes > LISTED_CAUSES:
-        yield f"{LISTED_CAUSES} of {causes:,} causes are listed here. The index of the page lists all series."
-    if len(page_series) < len(series):
-        yield (
-            f"The page shows {len(page_series):,} of {len(series):,} series, including all series with a change. To "
-            "write a page of other series: harness history report -s SCENARIO"
-        )
-    count = sum(len(judged.series.points) > length for judged in page_series)
-    if count:
-        yield f"For {count:,} series, the page shows the newest {length:,} runs. Change detection used all runs."
-
-
-def _make_item(members: Sequence[SeriesFinding], names: SeriesNames, page_keys: set[Key]) -> CauseItem:
+def _make_item(members: Sequence[SeriesFinding], names: SeriesNames) -> CauseItem:
     """Return the item for the findings with one cause."""
     first = members[0]
 
     def link(finding: SeriesFinding) -> SeriesLink:
         state_note = f", {finding.state.value}" if finding.state is not first.state else ""
-        anchor = make_anchor(finding.key) if finding.key in page_keys else ""
         decision_note = f"; in one run {phrases.format_change(finding.decision)}" if finding.decision else ""
         description = f": {phrases.format_change(finding)}{state_note}{decision_note}"
-        return SeriesLink(anchor, names.texts[finding.key], description)
+        return SeriesLink(make_anchor(finding.key), names.texts[finding.key], description)
 
     links = [link(finding) for finding in members[:LISTED_SERIES]]
     if len(members) > LISTED_SERIES:
@@ -215,7 +190,7 @@ def _make_item(members: Sequence[SeriesFinding], names: SeriesNames, page_keys: 
         title=phrases.format_title(members),
         moved=phrases.describe_direction(first),
         is_quiet=first.state not in phrases.ORDER[:2],
-        lines=[f"{phrases.describe_suspects(members)} {phrases.explain_state(first.state)}"],
+        text=f"{phrases.describe_suspects(members)} {phrases.explain_state(first.state)}",
         links=links,
     )
 

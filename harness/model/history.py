@@ -199,10 +199,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """A run in a history.
-
-    `points` is the number of its points. `failed` are the ids of its machines that have no result.
-    """
+    """A run in a history. `points` is the number of its points."""
 
     run: str
     started: str
@@ -210,7 +207,6 @@ class HistoryEntry:
     suite: str
     reference: str
     points: int
-    failed: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

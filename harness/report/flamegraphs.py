@@ -18,48 +18,29 @@ def draw(frames: Sequence[Frame], title: str, is_marked: Callable[[str], bool]) 
 
     Screen readers announce `title`. Boxes of functions that are `is_marked` have the CSS class `data`.
     """
+    if not frames:
+        return ""
 
-    def draw_box(frame: Frame) -> str:
-        own_text = f", {100.0 * frame.own:.1f} % in itself" if frame.own >= 0.0005 else ""
-        kind = "data" if is_marked(frame.name) else "odd" if frame.depth % 2 else "even"
-        return _draw_box(frame, f'class="{kind}"', own_text)
-
-    return _draw_svg(frames, title, 'class="flame"', draw_box) if frames else ""
-
-
-def draw_changes(frames: Sequence[Frame], title: str) -> str:
-    """Return a flame graph as an SVG file, whose colors show the changes of the boxes; empty without samples.
-
-    Boxes are red if their share of the time became larger, and blue if it became smaller.
-    """
-    most = max((abs(frame.change) for frame in frames), default=0.0) or 1.0
-
-    def draw_box(frame: Frame) -> str:
-        pale = round(255.0 * (1.0 - 0.75 * abs(frame.change) / most))
-        color = (255, pale, pale) if frame.change > 0.0 else (pale, pale, 255)
-        return _draw_box(frame, f'fill="#{bytes(color).hex()}"', f", {100.0 * frame.change:+.1f} points")
-
-    style = 'xmlns="http://www.w3.org/2000/svg" style="background:#fff;font-family:monospace"'
-    return _draw_svg(frames, title, style, draw_box) if frames else ""
-
-
-def _draw_svg(frames: Sequence[Frame], title: str, attributes: str, draw_box: Callable[[Frame], str]) -> str:
+    boxes = (
+        _draw_box(frame, "data" if is_marked(frame.name) else "odd" if frame.depth % 2 else "even") for frame in frames
+    )
     height = ROW * compute_depth(frames)
     return (
-        f'<svg {attributes} role="img" viewBox="0 0 {format_plain(WIDTH)} {format_plain(height)}" '
+        f'<svg class="flame" role="img" viewBox="0 0 {format_plain(WIDTH)} {format_plain(height)}" '
         f'font-size="{format_plain(FONT)}">'
-        f"<title>{escape(escape_terminal(title))}</title>{''.join(map(draw_box, frames))}</svg>"
+        f"<title>{escape(escape_terminal(title))}</title>{''.join(boxes)}</svg>"
     )
 
 
-def _draw_box(frame: Frame, attribute: str, note: str) -> str:
+def _draw_box(frame: Frame, css_class: str) -> str:
     name = escape_terminal(frame.name)
     left, top, width = frame.left * WIDTH, frame.depth * ROW, frame.width * WIDTH
-    title = escape(f"{name}: {100.0 * frame.width:.1f} %{note}")
+    own_text = f", {100.0 * frame.own:.1f} % in itself" if frame.own >= 0.0005 else ""
+    title = escape(f"{name}: {100.0 * frame.width:.1f} %{own_text}")
     label = _shorten(name, width)
     text_element = f'<text x="{left + EDGE:.1f}" y="{top + ROW - 5:.1f}">{escape(label)}</text>' if label else ""
     return (
-        f'<g><title>{title}</title><rect {attribute} x="{left:.1f}" y="{format_plain(top)}" '
+        f'<g><title>{title}</title><rect class="{css_class}" x="{left:.1f}" y="{format_plain(top)}" '
         f'width="{max(0.5, width - 0.6):.1f}" height="{format_plain(ROW - 1)}"/>{text_element}</g>'
     )
 

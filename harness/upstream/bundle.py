@@ -6,7 +6,7 @@ import platform
 import re
 import tokenize
 import zipfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -25,11 +25,8 @@ from harness.session import read
 from harness.session.versions import find_files_with_hash
 from harness.store import codec
 from harness.upstream.bundle_subject import Axes, Subject, select, subject
-from harness.upstream.issue import issue, list_commands, make_python_command, requirements, sentence
+from harness.upstream.issue import issue, list_commands, requirements, sentence
 from harness.upstream.standalone import make_standalone
-
-#: A notebook that creates virtual environments, because a notebook rarely runs on the Python version of a release.
-_NOTEBOOK = package_data.FOLDER / "templates" / "repro.ipynb"
 
 #: Common names of users and machines, which don't identify anybody and aren't hidden.
 _GENERIC_NAMES = {"", "root", "user", "ubuntu", "debian", "runner", "admin", "localhost"}
@@ -88,7 +85,6 @@ def files(results: Results, folder: Path, topic: Subject) -> dict[str, str]:
     }
     contents = {
         "repro.py": code,
-        "repro.ipynb": _make_notebook(topic, code, requirement_files),
         **requirement_files,
         "run.json": json.dumps(_remove_paths(json.loads(codec.dump(run)), hide), indent=2) + "\n",
     }
@@ -179,19 +175,3 @@ def _find_code(run: Run, name: str, project: Project) -> str:
         f"git ({run.commit or 'no commit'}), so its code can't be shown.",
         "Restore the file, or measure again.",
     )
-
-
-def _make_notebook(topic: Subject, code: str, requirement_files: Mapping[str, str]) -> str:
-    """Return a notebook that creates the environments and runs repro.py. It is plain Python, and runs on Colab too."""
-    parts = {
-        "@about@": f"**{topic.worse.scenario.title}**\n\n{sentence(topic)}",
-        '"@environments@"': repr({environment.name: environment.python for environment in topic.environments}),
-        '"@command@"': ", ".join(map(repr, make_python_command(topic))),
-        '"@files@"': json.dumps({"repro.py": code, **requirement_files}, indent=1),
-    }
-    notebook = json.loads(_NOTEBOOK.read_text(encoding="utf-8"))
-    for cell in notebook["cells"]:
-        cell["source"] = "".join(cell["source"])
-        for placeholder, part in parts.items():
-            cell["source"] = cell["source"].replace(placeholder, part)
-    return json.dumps(notebook, indent=1) + "\n"

@@ -97,13 +97,8 @@ def _list_venv_commands(subject: Subject) -> list[str]:
             f"uv pip install --python {name} $(grep -oE '^(setuptools|wheel)==[^ ]+' {file})",
             f"uv pip install --python {name} --no-deps --no-build-isolation -r {file}",
         ]
-    return [*lines, " ".join(make_python_command(subject))]
-
-
-def make_python_command(subject: Subject) -> list[str]:
-    """Return the command that runs repro.py in virtual environments, with the interpreter of each side."""
     pythons = [f"{side.environment.name}/bin/python" for side in subject.sides]
-    return [pythons[0], "repro.py", *(pythons if len(subject.environments) > 1 else [])]
+    return [*lines, " ".join([pythons[0], "repro.py", *(pythons if len(subject.environments) > 1 else [])])]
 
 
 def requirements(packages: Mapping[str, str]) -> str:

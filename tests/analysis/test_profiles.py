@@ -100,20 +100,6 @@ def test_by_cumulative_time_a_chain_of_wrappers_moved_once():
     assert "nn.fit" in [move.name for move in find_moves(one, profile(function("fit")), 9, own=False)]
 
 
-def test_boxes_of_a_flame_graph_have_the_change_of_the_same_stack():
-    functions = [function(entry) for entry in ("fit", "step", "grad")]
-    after = profile(*functions, stacks=[(6.0, [0, 1]), (2.0, [0, 2]), (2.0, [2])])
-    before = profile(*functions, stacks=[(1.0, [0, 1]), (1.0, [0, 2])])
-    frames = list_frames(tree(after), 0.01, tree(before))
-    assert [(frame.name, frame.depth, round(frame.change, 6)) for frame in frames] == [
-        ("nn.fit", 0, -0.2),
-        ("nn.step", 1, 0.1),
-        ("nn.grad", 1, -0.3),
-        ("nn.grad", 0, 0.2),
-    ]
-    assert {frame.change for frame in list_frames(tree(after), 0.01)} == {0.0}
-
-
 def test_a_function_s_move_is_between_shares_and_says_seconds_a_step():
     eager = profile(function("backprop", own=8.0), function("fetch", own=2.0), calls=10, steps=2)
     graph = profile(function("run", own=1.0), function("fetch", own=1.0), calls=10)

@@ -56,10 +56,10 @@ def fail_on(machine, error, budget=1e9):
     return search
 
 
-def search_commits(**changes):
+def search_commits():
     search = search_on([1.0, 1.0, 1.5, 1.5])
     search.candidates = [
-        replace(candidate, version=f"{place}" * 12, title=f"change {place}", **changes)
+        replace(candidate, version=f"{place}" * 12, title=f"change {place}")
         for place, candidate in enumerate(search.candidates)
     ]
     return search
@@ -86,10 +86,7 @@ def test_a_report_over_releases(golden):
 
 def test_a_report_over_commits(golden):
     request = replace(REQUEST, issue="", package="mine", repository=".", environment="tf2.21")
-    assert render(search_commits(merged=3), "mine", request=request) == golden
-    # the claim of an issue can be about another quantity than the time per step
-    text = render(search_commits(merged=3), "mine", request=replace(request, issue="T#7"))
-    assert "-e tf2.21 'T#7' -s step -a call=fit" in text
+    assert render(search_commits(), "mine", request=request) == golden
 
 
 def test_a_report_of_the_users_script_names_the_script(golden):

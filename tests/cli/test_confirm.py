@@ -2,12 +2,10 @@
 
 import math
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -20,12 +18,11 @@ from harness.history import summary
 from harness.history.confirm import ConfirmationRun
 from harness.history.folder import History
 from harness.history.request import ConfirmRequest
-from harness.history.states import SeriesFinding, State, find_changes
+from harness.history.states import SeriesFinding, State
 from harness.model.history import Decision, Key, SeriesSoftware
 from harness.session import read
 from harness.session.request import Request
 from tests.cli.conftest import Harness
-from tests.history.series import of_line, stepped
 from tests.packageindex import PackageIndex, make_lock, serving
 
 SCENARIO = """\
@@ -164,9 +161,6 @@ def test_the_wheels_of_a_line_are_measured_side_by_side_and_searched_for_the_fir
     assert "--backend" not in repetition
     # the function that takes longer comes first
     assert re.search(r"after, ms per step.*\n.*\n\|[^\n]*sleep[^\n]*\|", issue), issue
-    assert "flame-change.svg of the difference" in issue
-    (graph,) = Path("results").glob("*/flame-change.svg")
-    assert f"Share of the time in {wheels[4]}; red: larger than in {wheels[3]}" in graph.read_text()
     # the points of the line show their versions
     assert wheels[5] in command("history", "show", "--points", "-e", "tf-nightly-cpu").stdout
 
@@ -190,6 +184,7 @@ def confirm(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
         return ConfirmationRun(members, Request(), ("x==1", "x==8"))
 
     completed = SimpleNamespace(interrupted=False, results=SimpleNamespace(launches=[]), folder=Path("results/run-9"))
+    monkeypatch.setattr("harness.history.confirm.find_sides", lambda *_: (None, None))
     monkeypatch.setattr("harness.history.confirm.plan_confirmation", plan)
     monkeypatch.setattr("harness.history.confirm.decide_all", decide)
     monkeypatch.setattr("harness.session.plan", lambda _: None)
@@ -201,8 +196,7 @@ def confirm(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
         keys = [Key(machine, "waits", "cpu", (), "tf-nightly", "old") for machine in machines]
         run, day = "2026-10-05T04-10-00Z-aaaa", "2026-10-05"
         findings = [SeriesFinding(key, State.SUSPECTED, run, day, 4.0, 3.9, 4.1, [], key.machine) for key in keys]
-        sides: Any = defaultdict(lambda: (None, None))
-        return confirming.confirm(confirming.Suspicion(findings, sides), ConfirmRequest(), [], wait=False)
+        return confirming.confirm(History.open(), findings, ConfirmRequest(), [], wait=False)
 
     return call
 
@@ -260,25 +254,3 @@ def test_a_nightly_that_its_keras_made_slower_is_searched_among_the_versions_of_
         assert searches == [(*wheels, ""), *([(*ends, "keras-nightly")] if ends else [])]
         assert location.get("pair", []) == ends
         assert location.get("commits", []) == (["link"] if ends else [])
-
-
-def test_a_confirmed_slowdown_without_its_wheels_is_searched_once_more():
-    line = of_line(stepped(14, 24))
-    (finding,) = find_changes([line])
-    size = ("2026-02-01T04:00:00+00:00", 1.08, 1.06, 1.1)
-    first = Decision(line.key, finding.since, finding.suspects, True, "run-a", *size, versions=["x", "y"])
-    pair = replace(first, pair=["x", "y"])
-    slow = replace(first, run="run-b")
-    for decisions, count in (
-        ([], 1),
-        ([first], 1),
-        ([first, pair], 0),
-        ([first, slow], 0),
-        ([first, slow, replace(slow, pair=["x", "y"])], 0),
-        ([replace(first, ratio=0.9)], 0),
-        ([replace(first, confirmed=False)], 0),
-        ([replace(first, versions=[])], 0),
-    ):
-        history: Any = SimpleNamespace(decisions=lambda decisions=decisions: decisions, summary=lambda run: run)
-        assert len(confirming.Suspicion.of(history, [line], has_search=True).suspected) == count
-        assert len(confirming.Suspicion.of(history, [line]).suspected) == (not decisions)

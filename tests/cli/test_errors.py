@@ -44,9 +44,6 @@ COMMANDS = {
         images build --jobs 0
         images build --device tpu
         completion ksh
-        history digest --days 0
-        history digest --days 9999999
-        history digest --days abc
         history confirm --rounds 1
         doctor --seconds soon
         doctor --cpus 0

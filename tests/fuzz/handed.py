@@ -13,7 +13,7 @@ from harness.environments import adhoc, index, requirement_files
 from harness.environments import catalog as environments
 from harness.environments.requested import parse_requested
 from harness.files import parse_json
-from harness.history import nightly_file, overdue
+from harness.history import nightly_file
 from harness.history.folder import History
 from harness.history.issues import read_issues
 from harness.model.errors import CannotRunHereError, HarnessError
@@ -58,13 +58,10 @@ def nightly(data: bytes, folder: Path) -> None:
 
 
 def handed_over(data: bytes, folder: Path) -> None:
-    """Read the same bytes as decisions, notes, issues, a summary and the error of a machine."""
-    job = folder / "night--machine"
-    job.mkdir(exist_ok=True)
-    (job / "failure").write_bytes(data)
-    overdue.read_failures(folder)
+    """Read the same bytes as decisions, notes, issues and a summary."""
+    (folder / "issues.json").write_bytes(data)
     with suppress(HarnessError):
-        read_issues(job / "failure")
+        read_issues(folder / "issues.json")
     history = History(folder / "history")
     for name in ("2026-11", "notes", "decisions"):
         path = history.path / name / "x.json"

@@ -39,10 +39,6 @@ def test_without_an_earlier_run_everything_is_new(golden):
     series_list, runs, notes = season()
     text = changes.render(HistoryComparison([], series_list, None, runs, notes))
     assert text.replace("\u00a0", " ") == golden
-    # the last line says up to which run it is
-    assert changes.read_last_run(text) == runs[-1].run
-    assert changes.read_last_run("# Something else\n") == ""
-    assert changes.read_last_run(f"{text}\nand somebody’s words") == ""
 
 
 def test_a_series_until_a_run_has_the_points_up_to_it_and_is_left_out_without_any():
@@ -65,4 +61,3 @@ def test_more_than_a_comment_has_room_for_is_cut():
     text = changes.render(HistoryComparison([], series_list, None, entries(16), [Note("2026-08-02", "moved")]))
     assert 30_000 < len(text) < 65_000
     assert "harness history report -o history.html" in text
-    assert changes.read_last_run(text)

@@ -15,22 +15,21 @@ FLAGS: dict[str, list[str]] = {"places": [], "labels": []}
 
 @pytest.mark.slow
 def test_every_signal_has_one_definition():
-    values = {**PARAMETERS, "dates": [0], "breaks": FLAGS, "notes": FLAGS}
-    for along, specification in chart.make_specifications().items():
-        complete = {
-            **specification,
-            "datasets": {name: [] for name in ("points", "levels", "breaks", "notes", "changes")},
-            "params": [{"name": name, "value": value} for name, value in values.items()],
-        }
-        vega = vl_convert.vegalite_to_vega(complete)
-        for group in (vega, *vega["marks"]):
-            names = [signal["name"] for signal in group.get("signals", [])]
-            assert len(names) == len(set(names)), f"Vega refuses the chart along {along}s"
-        assert {"zoom", "zoom_at", "brush"} <= {signal["name"] for signal in vega["signals"]}
+    values = {**PARAMETERS, "breaks": FLAGS, "notes": FLAGS}
+    complete = {
+        **chart.make_specification(),
+        "datasets": {name: [] for name in ("points", "levels", "breaks", "notes", "changes")},
+        "params": [{"name": name, "value": value} for name, value in values.items()],
+    }
+    vega = vl_convert.vegalite_to_vega(complete)
+    for group in (vega, *vega["marks"]):
+        names = [signal["name"] for signal in group.get("signals", [])]
+        assert len(names) == len(set(names)), "Vega refuses the chart"
+    assert {"zoom", "zoom_at", "brush"} <= {signal["name"] for signal in vega["signals"]}
 
 
 def test_the_style_sheet_names_layers_that_exist():
-    parts = chart.make_specifications()["date"]["vconcat"]
+    parts = chart.make_specification()["vconcat"]
     layers = {layer["name"] for part in parts for layer in part["layer"]}
     styled = set(re.findall(r"\.(\w+)_marks", assets.read_files(["history/history.css"])))
     assert styled

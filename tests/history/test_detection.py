@@ -13,7 +13,7 @@ from bench.simulation.correlated import autoregression
 from harness.history import detection
 from harness.history import levels as fitting
 from harness.history.detection import LEAST, P, detect_changes, keep_significant
-from harness.history.levels import CAP, FEWEST, Segments, fit_all_levels, fit_levels
+from harness.history.levels import CAP, FEWEST, Segments, fit_all_levels
 
 NIGHTS = 60
 
@@ -23,7 +23,7 @@ def noise(nights=NIGHTS, spread=0.01, seed=0):
 
 
 def find(values, spread=0.01, *, fewest=FEWEST, p=P, least=LEAST):
-    segments = fit_levels(list(values), [spread] * len(values), fewest=fewest, least=least)
+    (segments,) = fit_all_levels([(list(values), [spread] * len(values))], fewest=fewest, least=least)
     return keep_significant(segments, p=p, least=least)
 
 
@@ -152,7 +152,7 @@ def course(levels, seed):
 
 
 def fit(values, fewest):
-    return fit_levels(list(values), [0.01] * len(values), fewest=fewest, least=LEAST)
+    return fit_all_levels([(list(values), [0.01] * len(values))], fewest=fewest, least=LEAST)[0]
 
 
 @settings(max_examples=30)

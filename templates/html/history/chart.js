@@ -1,7 +1,6 @@
 /**
- * A part of a series along its horizontal axis: dates (milliseconds) or runs (their places in the series).
+ * A part of a series along its horizontal axis, in milliseconds since 1970.
  *
- * @typedef {"date" | "run"} Along
  * @typedef {{ from: number, to: number }} Span
  * @typedef {{ label: string, kind: "cut" | "mark" | "note", at: number, words: string[], point: number }} Flag
  */
@@ -13,24 +12,22 @@ const MINUTE = 60_000;
  *
  * @param {Nights} nights
  * @param {Series} series
- * @param {Along} along
  * @returns {number[]}
  */
-function places(nights, series, along) {
-  return series.runs.map((run, point) => (along === "run" ? point : nights.runs[run][1] * 1000));
+function places(nights, series) {
+  return series.runs.map((run) => nights.runs[run][1] * 1000);
 }
 
 /**
  * The span of some points, with a little room at both ends.
  *
  * @param {number[]} at the places of all points
- * @param {Along} along
  * @param {number} [last] the number of its newest points; all without it
  * @returns {Span}
  */
-function spanOf(at, along, last = Infinity) {
+function spanOf(at, last = Infinity) {
   const [first, end] = [at[Math.max(0, at.length - last)], at[at.length - 1]];
-  const room = along === "run" ? 0.5 : (end - first) * 0.03 || 10 * MINUTE;
+  const room = (end - first) * 0.03 || 10 * MINUTE;
   return { from: first - room, to: end + room };
 }
 
@@ -49,11 +46,10 @@ function before(at, point) {
  *
  * @param {Nights} nights
  * @param {Series} series
- * @param {Along} along
  * @returns {Flag[]}
  */
-function flags(nights, series, along) {
-  const at = places(nights, series, along);
+function flags(nights, series) {
+  const at = places(nights, series);
   /** @type {Map<number, Flag>} */
   const breaks = new Map();
   for (const [point, kind, words] of series.breaks) {
@@ -68,8 +64,7 @@ function flags(nights, series, along) {
   const notes = nights.notes.map(([when, words], place) => {
     const next = series.runs.findIndex((run) => nights.runs[run][1] >= when);
     const point = next < 0 ? series.runs.length : next;
-    const there = along === "date" ? when * 1000 : point - 0.5;
-    return { label: String(place + 1), kind: /** @type {const} */ ("note"), at: there, words: [words], point };
+    return { label: String(place + 1), kind: /** @type {const} */ ("note"), at: when * 1000, words: [words], point };
   });
   return [...breaks.values(), ...notes].sort((one, other) => one.at - other.at);
 }
@@ -89,12 +84,11 @@ function letters(place) {
  *
  * @param {Nights} nights
  * @param {Series} series
- * @param {Along} along
  * @param {number[]} at
  */
-function rows(nights, series, along, at) {
+function rows(nights, series, at) {
   const ratio = (/** @type {number} */ log) => Math.exp(log / LOG);
-  const { from, to } = spanOf(at, along);
+  const { from, to } = spanOf(at);
   let segment = 0;
   const cuts = new Set(series.breaks.filter(([, kind]) => kind === "cut").map(([point]) => point));
   const points = series.ratio.map((log, point) => {
@@ -117,7 +111,7 @@ function rows(nights, series, along, at) {
     moved: later > earlier ? "slower" : "faster",
     size,
   }));
-  const flagged = flags(nights, series, along);
+  const flagged = flags(nights, series);
   const notes = flagged.filter(({ kind }) => kind === "note");
   return { points, levels, breaks: flagged.filter(({ kind }) => kind !== "note"), notes, changes };
 }

@@ -8,7 +8,6 @@ class Opened {
     this.nights = nights;
     this.box = one(document, "#series", HTMLElement);
     this.plot = one(this.box, ".plot", HTMLElement);
-    this.along = one(this.box, "[name=along]", HTMLSelectElement);
     this.shown = one(this.box, "[name=shown]", HTMLSelectElement);
     this.charts = JSON.parse(one(document, "#charts", HTMLElement).textContent ?? "");
     this.series = nights.series[0];
@@ -23,11 +22,6 @@ class Opened {
     this.wanted = 0;
     this.drawing = Promise.resolve();
     this.#listen();
-  }
-
-  /** @returns {Along} */
-  get axis() {
-    return this.along.value === "run" ? "run" : "date";
   }
 
   /** @param {Series} series */
@@ -49,8 +43,8 @@ class Opened {
 
   /** Draw the series from its first run, or as many runs of it as are chosen. */
   #anew() {
-    this.at = places(this.nights, this.series, this.axis);
-    this.span = spanOf(this.at, this.axis, Number(this.shown.value) || Infinity);
+    this.at = places(this.nights, this.series);
+    this.span = spanOf(this.at, Number(this.shown.value) || Infinity);
     this.#draw();
   }
 
@@ -61,17 +55,16 @@ class Opened {
   }
 
   async #drawn() {
-    const { nights, series, at, span, plot, axis } = this;
-    const datasets = rows(nights, series, axis, at);
+    const { nights, series, at, span, plot } = this;
+    const datasets = rows(nights, series, at);
     const values = {
       ...ranges(nights, series, at, span),
       selected: this.point,
-      dates: places(nights, series, "date"),
       breaks: labeled(datasets.breaks),
       notes: labeled(datasets.notes),
     };
-    const chart = this.charts.along[axis];
-    const width = Math.max(280, plot.clientWidth) - this.charts.beside;
+    const { chart, beside } = this.charts;
+    const width = Math.max(280, plot.clientWidth) - beside;
     this.view?.finalize();
     // inside of the slider, as Vega gives its place another role
     const place = one(plot, "div", HTMLElement);
@@ -144,7 +137,7 @@ class Opened {
     const list = one(box, ".flags", HTMLElement);
     const last = series.runs.length - 1;
     list.replaceChildren(
-      ...flags(nights, series, "run").map(({ label, kind, words, point }) => {
+      ...flags(nights, series).map(({ label, kind, words, point }) => {
         const item = element("li");
         const name = element("span", label, `flag ${kind}`);
         const when = kind === "note" ? nights.notes[Number(label) - 1][0] : nights.runs[series.runs[Math.min(point, last)]][1];
@@ -179,7 +172,6 @@ class Opened {
 
   #listen() {
     const { plot, box } = this;
-    this.along.addEventListener("change", () => this.#anew());
     this.shown.addEventListener("change", () => this.#anew());
     for (const button of box.querySelectorAll("[data-move]")) {
       button.addEventListener("click", () => this.#move(/** @type {HTMLElement} */ (button).dataset.move ?? ""));
@@ -268,7 +260,7 @@ class Opened {
   /** @param {string} how */
   #move(how) {
     const { from, to } = this.span;
-    const all = spanOf(this.at, this.axis);
+    const all = spanOf(this.at);
     const [length, centre] = [to - from, (from + to) / 2];
     switch (how) {
       case "closer":
@@ -292,9 +284,8 @@ class Opened {
    * @param {number} to
    */
   #see(from, to) {
-    const all = spanOf(this.at, this.axis);
-    const least = this.axis === "run" ? 1 : 5 * MINUTE;
-    const length = Math.min(Math.max(to - from, least), all.to - all.from);
+    const all = spanOf(this.at);
+    const length = Math.min(Math.max(to - from, 5 * MINUTE), all.to - all.from);
     const start = Math.min(Math.max((from + to - length) / 2, all.from), all.to - length);
     this.span = { from: start, to: start + length };
     this.#set({ ...ranges(this.nights, this.series, this.at, this.span), zoom_at: [start, start + length] });
