@@ -11,7 +11,6 @@ from harness.model.backend import (
     GpuWay,
     ImageStore,
     KeptImage,
-    Meanwhile,
     Preparation,
     Progress,
     Supply,
@@ -121,7 +120,6 @@ class ImageBackend(RegisteredBackend, Protocol):
         self,
         requirements: Sequence[Requirement],
         progress: Progress,
-        meanwhile: Meanwhile | None = None,
         jobs: int | None = None,
     ) -> Preparation:
         """Prepare environments as every backend does. Up to `jobs` images are built at a time."""

@@ -29,7 +29,6 @@ from harness.model.backend import (
     GpuWay,
     KeptImage,
     LaunchHandle,
-    Meanwhile,
     Preparation,
     Progress,
     WheelRecipe,
@@ -245,11 +244,10 @@ class DockerBackend(ImageBackend):
         self,
         requirements: Sequence[Requirement],
         progress: Progress,
-        meanwhile: Meanwhile | None = None,
         jobs: int | None = None,
     ) -> Preparation:
         """Pull or build missing and outdated images, `jobs` at a time. The result contains each image's id."""
-        prepared = self.images.prepare(requirements, progress, meanwhile, jobs)
+        prepared = self.images.prepare(requirements, progress, jobs)
         tags = {requirement.name: recipe.make_tag(requirement) for requirement in requirements}
         self._ids.update((tags[name], image) for name, image in prepared.images.items())
         return prepared

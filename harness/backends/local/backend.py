@@ -33,7 +33,6 @@ from harness.model.backend import (
     BackendFacts,
     GpuWay,
     LaunchHandle,
-    Meanwhile,
     Preparation,
     Progress,
     Supply,
@@ -152,9 +151,7 @@ class LocalBackend(RegisteredBackend):
             more={"pinning": "CPU affinity"} if cpus.can_pin() else {},
         )
 
-    def prepare(
-        self, requirements: Sequence[Requirement], progress: Progress, meanwhile: Meanwhile | None = None
-    ) -> Preparation:
+    def prepare(self, requirements: Sequence[Requirement], progress: Progress) -> Preparation:
         """Make the missing environments, one after the other. The result has the hash of each lock."""
         hashes: dict[str, str] = {}
         unavailable: dict[str, UnavailableError] = {}
