@@ -125,10 +125,6 @@ class ImageBackend(RegisteredBackend, Protocol):
         """Prepare environments as every backend does. Up to `jobs` images are built at a time."""
         ...
 
-    def make_sbom(self, requirement: Requirement, found: Verification) -> str:
-        """Return the image's software bill of materials (SBOM) in CycloneDX format, with the packages in `found`."""
-        ...
-
     def check_push(self) -> None:
         """Raise UsageError if there is no registry to push to."""
         ...

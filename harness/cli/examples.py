@@ -118,7 +118,7 @@ harness images build 'tf2.1*' --device gpu --jobs 2
 """,
     "images verify": """
 harness images verify tf2.0
-harness images verify tf2.15 --device gpu --sbom sboms
+harness images verify tf2.15 --device gpu
 """,
     "images pack": """
 harness images pack PACK tf1.14 tf2.0

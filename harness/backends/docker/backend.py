@@ -297,12 +297,6 @@ class DockerBackend(ImageBackend):
         """
         return verify_image(self.engine, self._get_image_id(requirement), requirement, self._run)
 
-    def make_sbom(self, requirement: Requirement, found: Verification) -> str:
-        """Return the image's software bill of materials (SBOM) in CycloneDX format, with the packages in `found`."""
-        from harness.backends.docker.sbom import make_sbom  # noqa: PLC0415 - no launch needs it
-
-        return make_sbom(recipe.make_tag(requirement), self._get_image_id(requirement), found)
-
     def clean(self, run: str) -> int:
         """Remove the containers of a run. Without a run, remove the containers of all ended runs of this user.
 
