@@ -24,7 +24,6 @@ from harness.plan.gpus import fit
 from harness.report.sections import run_info
 from harness.session.images import keep_gpu_code
 from harness.session.listener import Listener
-from harness.session.planning.plan import replace_fallbacks
 from harness.session.planning.planned import Planned, drop_environments, set_environments
 
 
@@ -46,29 +45,17 @@ def prepare(planned: Planned, listener: Listener, *, wait: bool = False) -> dict
     return unavailable
 
 
-def prepare_available(
-    planned: Planned, backend: RegisteredBackend, listener: Listener, *, replan: bool
-) -> tuple[Planned, Preparation]:
-    """Prepare the environments. Return the plan with those that are available here, and the preparation.
-
-    If `replan` is true, the next environment in the suite's list replaces an unavailable fallback environment.
-    """
-    unavailable: dict[str, UnavailableError] = {}
-    while True:
-        try:
-            preparation = prepare_environments(backend, planned.needed, listener)
-        except NothingPreparedError as error:
-            error.advice = "\n".join(filter(None, [error.advice, suggest_environments(planned, backend)]))
-            raise
-        for sentence in _explain_unavailable(preparation.unavailable):
-            listener.say(sentence)
-        unavailable |= preparation.unavailable
-        new_plan = replace_fallbacks(planned, unavailable) if replan else None
-        if new_plan is None:
-            planned, refused = _read_gpu_code(planned, unavailable, backend, listener)
-            return drop_environments(planned, {**preparation.unavailable, **refused}), preparation
-        planned = new_plan
-        announce_fallbacks(planned.plan, listener)
+def prepare_available(planned: Planned, backend: RegisteredBackend, listener: Listener) -> tuple[Planned, Preparation]:
+    """Prepare the environments. Return the plan with those that are available here, and the preparation."""
+    try:
+        preparation = prepare_environments(backend, planned.needed, listener)
+    except NothingPreparedError as error:
+        error.advice = "\n".join(filter(None, [error.advice, suggest_environments(planned, backend)]))
+        raise
+    for sentence in _explain_unavailable(preparation.unavailable):
+        listener.say(sentence)
+    planned, refused = _read_gpu_code(planned, preparation.unavailable, backend, listener)
+    return drop_environments(planned, {**preparation.unavailable, **refused}), preparation
 
 
 def _read_gpu_code(

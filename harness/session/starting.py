@@ -79,7 +79,7 @@ def start_run(
     backend, reason = _open_backend(planned, run_id, listener)
     folder = RunFolder.create(planned.request.results, run_id)
     try:
-        planned, preparation = prepare_available(planned, backend, listener, replan=slots == 1)
+        planned, preparation = prepare_available(planned, backend, listener)
         planned.refuse_nothing()
         jobs = JobMaker(planned.project, planned.scenarios, limits)
         if limits.gpus:

@@ -428,22 +428,6 @@ def test_an_environment_whose_interpreter_is_missing_is_replaced_and_a_named_one
     assert [ears.sentences, errors] == snapshot
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("instant")
-def test_the_next_substitute_is_used_where_the_first_cannot_be_had(options, use_gpu, harness, monkeypatch, snapshot):
-    third = GPUS.replace('"there"', '"next"').partition("[")[2].splitlines()[2]
-    use_gpu(bake=GPUS.replace("  ]\n", f"{third}\n  ]\n"))
-    (harness.root / "scenarios" / "suites.toml").write_text(SUITES.replace('["there"]', '["there", "next"]'))
-    _refuse_to_prepare("there", monkeypatch)
-    ears = Ears()
-    run = make_run(options, ears, gpu=True)
-    stand_ins = session.read(run.folder).run.plan.stand_ins
-    assert [(entry.environment, entry.role) for entry in stand_ins] == [("next", "gone")]
-    assert environments_of(run.folder) == {"next"}
-    assert ears.sentences[-1] in (run.folder / "report.md").read_text()
-    assert ears.sentences == snapshot
-
-
 def _refuse_to_prepare(name: str, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Have one environment fail. Returns the names of each preparation."""
     prepare, names = LocalBackend.prepare, list[list[str]]()
