@@ -14,28 +14,6 @@ from harness.cli.examples import EXAMPLES
 from harness.model.errors import HarnessError, UsageError
 from harness.model.texts import find_nearest
 
-#: Names that users of other tools expect, and the command for each.
-_WORDS = {
-    "measure": "matrix",
-    "bench": "matrix",
-    "benchmark": "matrix",
-    "time": "matrix",
-    "resume": "matrix --resume RUN",
-    "suites": "scenarios list",
-    "list": "scenarios list",
-    "new": "scenarios new",
-    "check": "scenarios check",
-    "environments": "images list",
-    "envs": "images list",
-    "build": "images build",
-    "pull": "images build",
-    "lock": "images lock",
-    "show": "report RUN",
-    "diff": "compare RUN RUN",
-    "version": "--version",
-}
-
-
 #: If a command has more options than this, help lists them under headings.
 _MANY = 10
 
@@ -67,30 +45,12 @@ class CommandGroup(_WithExamples, TyperGroup):
     """A group of commands whose error for an unknown command suggests the right command."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the first argument names. Raises UsageError for an unknown command.
-
-        `help COMMAND` means `COMMAND --help`, and `repro script.py` means `run script.py`.
-        """
+        """Return the command that the first argument names. Raises UsageError for an unknown command."""
         name = args[0]
-        if name == "help":
-            if not args[1:]:
-                print(ctx.get_help())
-                ctx.exit()
-            args = [*args[1:], "--help"]
-            name = args[0]
-        if (
-            ctx.parent is None
-            and name == "repro"
-            and any(argument.endswith((".py", ".ipynb")) for argument in args[1:])
-        ):
-            return super().resolve_command(ctx, ["run", *args[1:]])
         if self.get_command(ctx, name) is not None or name.startswith("-"):
             return super().resolve_command(ctx, args)
-        if ctx.parent is None and name in _WORDS:
-            suggestion = f" Use: harness {_WORDS[name]}"
-        else:
-            nearest_name = find_nearest(name, self.list_commands(ctx))
-            suggestion = f" Did you mean {nearest_name}?" if nearest_name else ""
+        nearest_name = find_nearest(name, self.list_commands(ctx))
+        suggestion = f" Did you mean {nearest_name}?" if nearest_name else ""
         raise UsageError(f"Unknown command: {name!r}.{suggestion}", f"To list all commands: {ctx.command_path} --help")
 
 

@@ -15,13 +15,10 @@ from tests.report.formats.examples import example, nothing
 #: A command line each; LONG is a name that is longer than file systems allow.
 COMMANDS = {
     "names": """
-        measure
-        resume
         matrx
         scenarios lst
         scenarios run
         xyzzy
-        help matrx
         matrix ways
         profile -e old new
         matrix few

@@ -271,15 +271,11 @@ def describe(**answer: object) -> str:
 def test_what_a_container_lacks_for_cuda_is_told_with_what_to_do(snapshot):
     for answer in ({}, {"nodes": {"/dev/dxg": 0o666}}, {"nodes": {}}, {"count": None}):
         assert describe(**answer) == ""
-    closed = NODES | {FIRST_NODE: 0o660}
     assert {
         "nothing": describe(nodes={}, cuda=False),
         "no library": describe(cuda=False),
         "a node is missing": describe(nodes=dict(list(NODES.items())[:2])),
-        "the mode of a node": describe(nodes=closed, closed={FIRST_NODE: errno.EACCES}),
-        "SELinux": describe(closed={FIRST_NODE: errno.EACCES}),
-        "a control group": describe(closed={FIRST_NODE: errno.EPERM}),
-        "another error": describe(closed={FIRST_NODE: errno.ENXIO}),
+        "closed nodes": describe(closed={FIRST_NODE: errno.EACCES, "/dev/nvidiactl": errno.ENXIO}),
         "no GPU": describe(count=0),
         **{f"cuInit {code}": describe(init=code) for code in (1, 100, 802, 803, 804, 999)},
     } == snapshot
