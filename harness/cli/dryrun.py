@@ -150,8 +150,5 @@ def _describe_builds(outlook: "session.DurationEstimate") -> str:
     count = len(outlook.unprepared)
     if not count:
         return f"All {outlook.makes}s are ready."
-    size, time = outlook.download_bytes / 1e9, _format_rounded(outlook.download_seconds)
-    return (
-        f"Before the first launch, {counted(count, outlook.makes, 'is')} prepared: {', '.join(outlook.unprepared)}. "
-        f"Downloads of up to {size:.1f} GB take about {time} at {outlook.download_rate / 1e6:.0f} Mbit/s."
-    )
+    names = ", ".join(outlook.unprepared)
+    return f"Before the first launch, {counted(count, outlook.makes, 'is')} prepared, which takes extra time: {names}."

@@ -132,7 +132,7 @@ def test_what_is_not_there_is_known_in_what_the_engine_makes_of_it(backend, nvid
     assert f"{path}, which doesn't exist" in error.message.splitlines()[0]
     nvidia.describe(node="/dev/nvidia7")
     error = catch(GpuRefusedError, backend.launch, REQUIREMENT, on_gpus("0"))
-    assert "the NVIDIA driver isn't loaded" in error.message.splitlines()[0]
+    assert "the device /dev/nvidia7, which is missing" in error.message.splitlines()[0]
 
 
 def test_nodes_that_containers_cannot_open_are_told_or_opened_by_their_group(backend, nvidia, monkeypatch):
