@@ -1,14 +1,12 @@
 """Shows progress on stderr: live on a terminal, and as plain lines elsewhere."""
 
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.live import Live
-from rich.progress import BarColumn, Progress, TextColumn
-from rich.table import Column, Table
+from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column
 from rich.text import Text
 
 from harness.cli.launch_counter import LaunchCounter, PlainLaunches
@@ -47,49 +45,36 @@ def show_launches(run: Run) -> Iterator[WalkListener]:
 class LivePreparation:
     """Shows a live line for each environment that waits or is being prepared, and a permanent line for a finished one.
 
-    The lines are shown while `live` is open. `clock` returns seconds.
+    The lines are shown while `live` is open.
     """
 
-    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._steps: dict[str, PreparationStep] = {}
-        self._start_times: dict[str, float] = {}
-        self._console = console
-        # the display shows the elapsed time, so it is redrawn regularly
-        self.live = Live(console=console, get_renderable=self._table, refresh_per_second=4, transient=True)
+    def __init__(self, console: Console) -> None:
+        self._tasks: dict[str, TaskID] = {}
+        name = TextColumn("{task.description}", markup=False)
+        self.live = _make_progress(console, name, TimeElapsedColumn(), words="{task.fields[words]}", refreshes=4)
 
     def __call__(self, step: PreparationStep) -> None:
         """Show a step."""
-        if step.stage is Stage.WORKING:
-            self._start_times.setdefault(step.environment, self._clock())
-        if step.stage not in (Stage.READY, Stage.FAILED):
-            self._steps[step.environment] = step
+        if step.stage in (Stage.READY, Stage.FAILED):
+            if step.environment in self._tasks:
+                self.live.remove_task(self._tasks.pop(step.environment))
+            self.live.console.print(Text(escape(str(step))))
             return
-        self._steps.pop(step.environment, None)
-        self._start_times.pop(step.environment, None)
-        self.live.refresh()
-        self._console.print(Text(escape(str(step))))
+        if step.environment not in self._tasks:
+            self._tasks[step.environment] = self.live.add_task(step.environment, start=False, words="")
+        if step.stage is Stage.WORKING:
+            self.live.start_task(self._tasks[step.environment])
+        self.live.update(self._tasks[step.environment], words=escape(step.words))
 
-    def _table(self) -> Table:
-        """Return a table of the active steps, and of as many waiting steps as fit on the terminal."""
-        table = Table.grid(padding=(0, 2))
-        table.add_column(no_wrap=True)
-        table.add_column(no_wrap=True, justify="right")
-        table.add_column()  # this column is shortened on a narrow terminal
-        # a copy, because other threads change the steps during drawing
-        steps = list(self._steps.values())
-        working_steps = [step for step in steps if step.stage is Stage.WORKING]
-        waiting_steps = [step for step in steps if step.stage is Stage.WAITING]
-        for step in working_steps:
-            seconds = self._clock() - self._start_times.get(step.environment, self._clock())
-            words = Text(escape(step.words), no_wrap=True, overflow="ellipsis")
-            table.add_row(Text(step.environment), f"{seconds:.0f} s", words)
-        free_lines = max(0, self._console.height - len(working_steps) - 2)
-        for step in waiting_steps[:free_lines]:
-            table.add_row(Text(step.environment), "", Text(step.words, style="dim"))
-        if len(waiting_steps) > free_lines:
-            table.add_row("", "", f"and {len(waiting_steps) - free_lines} more waiting")
-        return table
+
+def _make_progress(console: Console, *columns: ProgressColumn, words: str, refreshes: int) -> Progress:
+    """Return a live display with a line for each task. The `words` at its end are cut at the end of the terminal.
+
+    It is drawn `refreshes` times per second.
+    """
+    rest = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+    words_column = TextColumn(words, markup=False, table_column=rest)
+    return Progress(*columns, words_column, console=console, refresh_per_second=refreshes, transient=True, expand=True)
 
 
 class LiveLaunches(LaunchCounter):
@@ -102,10 +87,9 @@ class LiveLaunches(LaunchCounter):
         super().__init__(run)
         self._first_role = Role.PROFILE if self._plan.profile_calls else Role.PILOT
         self._stage = ""
-        words = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
         # drawing uses CPU time during the measurement, so it is done only twice per second
-        self.live = Progress(
-            BarColumn(24), words, console=console or Console(stderr=True), refresh_per_second=2, transient=True
+        self.live = _make_progress(
+            console or Console(stderr=True), BarColumn(24), words="{task.description}", refreshes=2
         )
         self._task = self.live.add_task("", total=self.total)
 
