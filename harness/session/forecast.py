@@ -3,7 +3,7 @@
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 from harness.backends import registry
@@ -37,8 +37,6 @@ class DurationEstimate:
     """The estimated duration of a run.
 
     - `seconds`: the time for all launches, without the preparation of environments
-    - `verdicts`: the seconds until each claim or comparison has enough rounds for a verdict. 0 if the plan has no
-      claims and no budget
     - `basis`: the id of an earlier run whose durations were used, or an empty text
     - `unknown`: the number of cells without a known duration; `start`: the assumed seconds until their warm-up
     - `unprepared`: environments that must be prepared first. None if this machine can't run the plan
@@ -57,7 +55,6 @@ class DurationEstimate:
     unasked: str = ""
     rights: str = ""
     start: float = START
-    verdicts: float = 0.0
     first_starts: int = 0
     lazy_starts: int = 0
 
@@ -108,11 +105,7 @@ def estimate_duration(planned: Planned) -> DurationEstimate:
     times = {cell: earlier_times.get(cell, _Times()) for cell in planned.cells}
     unknown_count = sum(cell not in earlier_times for cell in planned.cells)
     plan, slots = planned.plan, _count_slots(planned)
-    pilots = _list_pilots(plan, times)
-    least = replace(plan, rounds=min(plan.rounds, FEWEST_ROUNDS), budget_seconds=None)
-    verdicts = _estimate_seconds(least, times, slots, pilots)
-    seconds = _estimate_seconds(plan, times, slots, pilots)
-    is_relevant = plan.claims or (plan.budget_seconds is not None and not plan.budget_is_wish)
+    seconds = _estimate_seconds(plan, times, slots, _list_pilots(plan, times))
     started = set[str]()
     if (
         earlier
@@ -129,7 +122,6 @@ def estimate_duration(planned: Planned) -> DurationEstimate:
         unprepared=None if unprepared is None else [requirement.name for requirement in unprepared],
         unasked=unasked,
         rights=rights,
-        verdicts=verdicts if is_relevant else 0.0,
         first_starts=first_starts,
         lazy_starts=lazy_starts,
     )
