@@ -1,18 +1,20 @@
 """Help with headings and examples, and errors that suggest the right command or option."""
 
 import re
-import shlex
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from harness import session
 from harness.cli.examples import EXAMPLES
-from harness.model.errors import HarnessError, UsageError
+from harness.model.errors import UsageError
 from harness.model.texts import find_nearest
+
+#: The advice for an argument of a command that selects cells by options.
+_OPTIONS_ADVICE = (
+    "Use -s for scenarios, -e for environments, -a AXIS=VALUE for axis values, and --suite for a suite. To measure a "
+    "plain script: harness run FILE -e ENVIRONMENT"
+)
 
 #: If a command has more options than this, help lists them under headings.
 _MANY = 10
@@ -99,34 +101,6 @@ class Command(_WithExamples, TyperCommand):
             flags = {flag for param in self.params for flag in param.opts}
             raise UsageError(
                 f"Unexpected argument: {ctx.args[0]!r}.",
-                _suggest_option(ctx.args[0])
-                if {"-e", "-s"} <= flags
-                else f"To list the options: {ctx.command_path} --help",
+                _OPTIONS_ADVICE if {"-e", "-s"} <= flags else f"To list the options: {ctx.command_path} --help",
             )
         return remaining
-
-
-def _suggest_for_file(name: str) -> str:
-    """Return the advice for a Python file that was passed without an option."""
-    from harness.scenarios.scripts import has_header  # noqa: PLC0415 - only this advice needs it
-
-    path = Path(name)
-    if not path.is_file():
-        return f"There is no file {name}."
-    if has_header(path):
-        return f"{name} is a scenario: use -s {name}, or several as -s ONE,OTHER."
-    return f"{name} is a plain script. To measure it: harness run {shlex.quote(name)} -e ENVIRONMENT"
-
-
-def _suggest_option(name: str) -> str:
-    """Return the advice for an argument that was passed without its option."""
-    with suppress(HarnessError):
-        if name in session.names.list_environments():
-            return f"{name} is an environment: use -e {name}, or several as -e ONE,OTHER."
-        if name.endswith(".py"):
-            return _suggest_for_file(name)
-        if name in session.names.list_scenarios():
-            return f"{name} is a scenario: use -s {name}, or several as -s ONE,OTHER."
-        if name in session.names.list_suites():
-            return f"{name} is a suite: use --suite {name}."
-    return "Use -s for scenarios, -e for environments, -a AXIS=VALUE for axis values, and --suite for a suite."

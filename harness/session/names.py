@@ -1,4 +1,4 @@
-"""The names that a user can select, for shell completion and advice. The functions are fast.
+"""The names that a user can select, for shell completion. The functions are fast.
 
 Only `list_axes` reads headers, and environments come from a cache. All functions raise UsageError for invalid files.
 """

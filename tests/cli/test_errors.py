@@ -21,11 +21,6 @@ COMMANDS = {
         xyzzy
         matrix ways
         profile -e old new
-        matrix few
-        matrix something
-        matrix own.py
-        profile mine.py
-        matrix absent.py
         report one two
     """,
     "values": """
