@@ -9,7 +9,9 @@ import json
 import os
 import re
 import secrets
+import shutil
 import stat
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
@@ -181,6 +183,14 @@ def remove_unfinished(folder: Path) -> None:
             if is_unfinished(path):
                 with suppress(OSError):
                     path.unlink()
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder with all files, which may come from an untrusted script."""
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except RecursionError:  # folders are nested too deeply for Python
+        subprocess.run(["rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
 
 
 def write_atomically(path: Path, data: str | bytes, *, synced: bool = False) -> None:

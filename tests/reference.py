@@ -134,8 +134,9 @@ def _section(command: Any, context: typer.Context, explained: dict[tuple[str, st
         )
         if rows:
             yield "\n".join([f"\n| {heading} | |", "| --- | --- |", *rows])
-    lines = EXAMPLES[path.removeprefix("harness ")].strip().splitlines()
-    yield "\n".join(["\n```console", *(f"$ {line}" for line in lines), "```"])
+    lines = EXAMPLES.get(path.removeprefix("harness "), "").strip().splitlines()
+    if lines:
+        yield "\n".join(["\n```console", *(f"$ {line}" for line in lines), "```"])
 
 
 def _paragraphs(text: str) -> list[str]:

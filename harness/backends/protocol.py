@@ -11,7 +11,6 @@ from harness.model.backend import (
     GpuWay,
     ImageStore,
     KeptImage,
-    Meanwhile,
     Preparation,
     Progress,
     Supply,
@@ -121,14 +120,9 @@ class ImageBackend(RegisteredBackend, Protocol):
         self,
         requirements: Sequence[Requirement],
         progress: Progress,
-        meanwhile: Meanwhile | None = None,
         jobs: int | None = None,
     ) -> Preparation:
         """Prepare environments as every backend does. Up to `jobs` images are built at a time."""
-        ...
-
-    def make_sbom(self, requirement: Requirement, found: Verification) -> str:
-        """Return the image's software bill of materials (SBOM) in CycloneDX format, with the packages in `found`."""
         ...
 
     def check_push(self) -> None:

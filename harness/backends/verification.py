@@ -7,8 +7,8 @@ from harness.files import parse_json
 from harness.model.environment import Environment, normalize
 from harness.model.errors import CannotRunHereError
 
-#: A program that prints the installed Python packages and Debian packages as one JSON object. It also runs on Python
-#: 3.6, which has no importlib.metadata, so the program reads the metadata files itself.
+#: A program that prints the installed packages as one JSON object. It also runs on Python 3.6, which has no
+#: importlib.metadata, so the program reads the metadata files itself.
 SCRIPT = """
 import json, pathlib, sys
 found = {}
@@ -18,12 +18,7 @@ for folder in sys.path:
             head = path.read_text(encoding="utf-8", errors="replace").split("\\n\\n")[0].splitlines()
             fields = dict(line.split(": ", 1) for line in head if line.startswith(("Name: ", "Version: ")))
             found.setdefault(fields["Name"], fields["Version"])
-system, status = {}, pathlib.Path("/var/lib/dpkg/status")
-for entry in status.read_text(encoding="utf-8").split("\\n\\n") if status.is_file() else ():
-    fields = dict(line.split(": ", 1) for line in entry.splitlines() if line.startswith(("Package: ", "Version: ")))
-    if "Version" in fields:
-        system[fields["Package"]] = fields["Version"]
-print(json.dumps({"packages": found, "system": system}))
+print(json.dumps({"packages": found}))
 """
 
 
@@ -34,7 +29,6 @@ class Verification:
     - `packages`: the number of locked packages
     - `missing`: the locked version of each missing package; `extra`: the installed version of each additional package
     - `changed`: the locked and the installed version of each package whose versions differ
-    - `installed`: all packages with their versions; `system`: the packages of the distribution
     - `read`: for an environment whose GPU code was assumed, the same environment with the GPU code in its libraries
     """
 
@@ -42,8 +36,6 @@ class Verification:
     missing: Mapping[str, str] = field(default_factory=dict)
     extra: Mapping[str, str] = field(default_factory=dict)
     changed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    installed: Mapping[str, str] = field(default_factory=dict)
-    system: Mapping[str, str] = field(default_factory=dict)
     read: Environment | None = None
 
     @property
@@ -70,7 +62,6 @@ def verify_output(pins: Mapping[str, str], printed: str) -> Verification:
     try:
         listing = parse_json(printed)
         installed = {normalize(name): str(version) for name, version in listing["packages"].items()}
-        system = {str(name): str(version) for name, version in listing["system"].items()}
     except (ValueError, AttributeError, TypeError, KeyError):
         raise CannotRunHereError(
             f"An environment printed this instead of a list of its packages: {printed[:200]!r}."
@@ -84,6 +75,4 @@ def verify_output(pins: Mapping[str, str], printed: str) -> Verification:
             for name in sorted(pins.keys() & installed.keys())
             if canonicalize_version(pins[name]) != canonicalize_version(installed[name])  # 2019.02 is 2019.2
         },
-        installed=installed,
-        system=system,
     )

@@ -1,40 +1,20 @@
 """Help with headings and examples, and errors that suggest the right command or option."""
 
 import re
-import shlex
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from harness import session
 from harness.cli.examples import EXAMPLES
-from harness.model.errors import HarnessError, UsageError
+from harness.model.errors import UsageError
 from harness.model.texts import find_nearest
 
-#: Names that users of other tools expect, and the command for each.
-_WORDS = {
-    "measure": "matrix",
-    "bench": "matrix",
-    "benchmark": "matrix",
-    "time": "matrix",
-    "resume": "matrix --resume RUN",
-    "suites": "scenarios list",
-    "list": "scenarios list",
-    "new": "scenarios new",
-    "check": "scenarios check",
-    "environments": "images list",
-    "envs": "images list",
-    "build": "images build",
-    "pull": "images build",
-    "lock": "images lock",
-    "show": "report RUN",
-    "diff": "compare RUN RUN",
-    "version": "--version",
-}
-
+#: The advice for an argument of a command that selects cells by options.
+_OPTIONS_ADVICE = (
+    "Use -s for scenarios, -e for environments, -a AXIS=VALUE for axis values, and --suite for a suite. To measure a "
+    "plain script: harness run FILE -e ENVIRONMENT"
+)
 
 #: If a command has more options than this, help lists them under headings.
 _MANY = 10
@@ -67,30 +47,12 @@ class CommandGroup(_WithExamples, TyperGroup):
     """A group of commands whose error for an unknown command suggests the right command."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the first argument names. Raises UsageError for an unknown command.
-
-        `help COMMAND` means `COMMAND --help`, and `repro script.py` means `run script.py`.
-        """
+        """Return the command that the first argument names. Raises UsageError for an unknown command."""
         name = args[0]
-        if name == "help":
-            if not args[1:]:
-                print(ctx.get_help())
-                ctx.exit()
-            args = [*args[1:], "--help"]
-            name = args[0]
-        if (
-            ctx.parent is None
-            and name == "repro"
-            and any(argument.endswith((".py", ".ipynb")) for argument in args[1:])
-        ):
-            return super().resolve_command(ctx, ["run", *args[1:]])
         if self.get_command(ctx, name) is not None or name.startswith("-"):
             return super().resolve_command(ctx, args)
-        if ctx.parent is None and name in _WORDS:
-            suggestion = f" Use: harness {_WORDS[name]}"
-        else:
-            nearest_name = find_nearest(name, self.list_commands(ctx))
-            suggestion = f" Did you mean {nearest_name}?" if nearest_name else ""
+        nearest_name = find_nearest(name, self.list_commands(ctx))
+        suggestion = f" Did you mean {nearest_name}?" if nearest_name else ""
         raise UsageError(f"Unknown command: {name!r}.{suggestion}", f"To list all commands: {ctx.command_path} --help")
 
 
@@ -139,34 +101,6 @@ class Command(_WithExamples, TyperCommand):
             flags = {flag for param in self.params for flag in param.opts}
             raise UsageError(
                 f"Unexpected argument: {ctx.args[0]!r}.",
-                _suggest_option(ctx.args[0])
-                if {"-e", "-s"} <= flags
-                else f"To list the options: {ctx.command_path} --help",
+                _OPTIONS_ADVICE if {"-e", "-s"} <= flags else f"To list the options: {ctx.command_path} --help",
             )
         return remaining
-
-
-def _suggest_for_file(name: str) -> str:
-    """Return the advice for a Python file that was passed without an option."""
-    from harness.scenarios.scripts import has_header  # noqa: PLC0415 - only this advice needs it
-
-    path = Path(name)
-    if not path.is_file():
-        return f"There is no file {name}."
-    if has_header(path):
-        return f"{name} is a scenario: use -s {name}, or several as -s ONE,OTHER."
-    return f"{name} is a plain script. To measure it: harness run {shlex.quote(name)} -e ENVIRONMENT"
-
-
-def _suggest_option(name: str) -> str:
-    """Return the advice for an argument that was passed without its option."""
-    with suppress(HarnessError):
-        if name in session.names.list_environments():
-            return f"{name} is an environment: use -e {name}, or several as -e ONE,OTHER."
-        if name.endswith(".py"):
-            return _suggest_for_file(name)
-        if name in session.names.list_scenarios():
-            return f"{name} is a scenario: use -s {name}, or several as -s ONE,OTHER."
-        if name in session.names.list_suites():
-            return f"{name} is a suite: use --suite {name}."
-    return "Use -s for scenarios, -e for environments, -a AXIS=VALUE for axis values, and --suite for a suite."

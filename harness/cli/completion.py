@@ -63,11 +63,7 @@ def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> No
 
 
 def complete_environments(incomplete: str) -> list[tuple[str, str]]:
-    """Return completions for the name of an environment, or after a plus for the packages of the environment."""
-    prefix, plus, _ = incomplete.rpartition("+")
-    if plus:
-        base = prefix.rpartition(",")[2].partition("+")[0]
-        return [(f"{prefix}+{name}==", version) for name, version in session.names.list_packages(base).items()]
+    """Return completions for the name of an environment."""
     return _complete_last_name(incomplete, session.names.list_environments())
 
 
@@ -82,16 +78,6 @@ def complete_scenarios(incomplete: str) -> list[tuple[str, str]]:
 def complete_suites() -> list[tuple[str, str]]:
     """Return the names of the suites."""
     return list(session.names.list_suites().items())
-
-
-def complete_issues(incomplete: str) -> list[tuple[str, str]]:
-    """Return the issues that have a claim in a scenario."""
-    return _complete_last_name(incomplete, session.names.list_issues())
-
-
-def complete_families() -> list[str]:
-    """Return the families of issues."""
-    return session.names.list_families()
 
 
 def complete_axes(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:

@@ -119,12 +119,6 @@ def _describe_duration(planned: "session.Planned", outlook: "session.DurationEst
         assumption = f"assuming {format_plain(outlook.start)} s for the start of each launch"
         assumption += f", because {planned.request.results} doesn't contain an earlier run of {subject_cells}"
         basis = f"{basis}, and {assumption}" if basis else assumption
-    subject = "claims" if plan.claims else "comparisons"
-    start = f"After about {_format_rounded(outlook.verdicts)}, all {subject} have the rounds that a verdict needs. "
-    note = start if outlook.verdicts and outlook.verdicts <= outlook.seconds else ""
-    if outlook.verdicts > outlook.seconds:
-        needed_time = _format_rounded(outlook.verdicts)
-        note = f"The budget ends before all {subject} have the rounds that a verdict needs (after {needed_time}). "
     if outlook.lazy_starts:
         names = counted(outlook.lazy_starts, "environment")
         basis += f"; {names} whose kernels the driver compiles when they are first needed, in about 5 min each"
@@ -132,7 +126,7 @@ def _describe_duration(planned: "session.Planned", outlook: "session.DurationEst
         starts = counted(outlook.first_starts, "first start")
         basis += f"; {starts} of at least 30 min, in which the driver compiles GPU code"
         at_most = "at least "
-    return f"{note}The run takes {at_most}about {_format_rounded(outlook.seconds)}: {basis}."
+    return f"The run takes {at_most}about {_format_rounded(outlook.seconds)}: {basis}."
 
 
 def _format_rounded(seconds: float) -> str:
@@ -150,8 +144,5 @@ def _describe_builds(outlook: "session.DurationEstimate") -> str:
     count = len(outlook.unprepared)
     if not count:
         return f"All {outlook.makes}s are ready."
-    size, time = outlook.download_bytes / 1e9, _format_rounded(outlook.download_seconds)
-    return (
-        f"Before the first launch, {counted(count, outlook.makes, 'is')} prepared: {', '.join(outlook.unprepared)}. "
-        f"Downloads of up to {size:.1f} GB take about {time} at {outlook.download_rate / 1e6:.0f} Mbit/s."
-    )
+    names = ", ".join(outlook.unprepared)
+    return f"Before the first launch, {counted(count, outlook.makes, 'is')} prepared, which takes extra time: {names}."

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-#: Two or three lines for each command, by its name below `harness`.
+#: Two or three lines for each command without subcommands, by its name below `harness`.
 EXAMPLES: Mapping[str, str] = {
     "": """
 harness matrix --dry-run                # show the plan and its duration
@@ -62,10 +62,6 @@ harness clean results/RUN --caches
 source <(harness completion bash)
 harness completion fish > ~/.config/fish/completions/harness.fish
 """,
-    "history": """
-harness history add --all               # after each nightly run
-harness history show -e tf2.0
-""",
     "history add": """
 harness history add --all
 harness history add results/RUN
@@ -96,10 +92,6 @@ harness history confirm                 # list suspected changes
 harness history confirm --all-suspected
 harness history confirm -s mine.py -e tf2.1 --rounds 20
 """,
-    "images": """
-harness images list
-harness images build tf1.14 tf2.0
-""",
     "images list": """
 harness images list
 harness images list 'tf2.1*' --json
@@ -114,7 +106,7 @@ harness images build 'tf2.1*' --device gpu --jobs 2
 """,
     "images verify": """
 harness images verify tf2.0
-harness images verify tf2.15 --device gpu --sbom sboms
+harness images verify tf2.15 --device gpu
 """,
     "images pack": """
 harness images pack PACK tf1.14 tf2.0
@@ -123,10 +115,6 @@ harness images pack PACK --no-images    # for --backend local
     "images unpack": """
 harness images unpack PACK
 harness images unpack /media/usb/PACK
-""",
-    "scenarios": """
-harness scenarios list
-harness scenarios new squares           # create your own scenario
 """,
     "scenarios list": """
 harness scenarios list
@@ -143,10 +131,6 @@ harness scenarios check mine.py
     "scenarios new": """
 harness scenarios new squares
 harness scenarios new squares --title "Squares of numbers"
-""",
-    "fleet": """
-harness fleet check --slots 4 -s keras_step
-harness fleet name lab-7
 """,
     "fleet check": """
 harness fleet check

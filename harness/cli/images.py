@@ -13,9 +13,8 @@ from harness.backends import registry
 from harness.backends.wheels import VARIABLE
 from harness.cli import completion
 from harness.cli.messages import format_columns, handle_signals, say
-from harness.files import write_atomically
 from harness.model.environment import Device
-from harness.model.errors import Exit, explain_unwritable
+from harness.model.errors import Exit
 from harness.model.texts import counted
 from harness.session.options import read_whole
 
@@ -105,12 +104,6 @@ def build(
 def verify(
     names: Names = None,
     device: DeviceOption = Device.CPU,
-    sbom: Annotated[
-        Path | None,
-        typer.Option(
-            "--sbom", metavar="FOLDER", help="Write a bill of materials (CycloneDX) of each image to this folder."
-        ),
-    ] = None,
 ) -> None:
     """Compare the packages in each image with its lock file.
 
@@ -124,19 +117,8 @@ def verify(
         are_correct = are_correct and verification.is_right
         for line in [*verification.lines(), *session.images.keep_gpu_code(verification)]:
             typer.echo(f"{requirement.environment.name}: {line}")
-        if sbom:
-            path = sbom / f"{requirement.environment.name}-{device.value}.cdx.json"
-            _write_file(path, backend.make_sbom(requirement, verification))
-            typer.echo(f"{requirement.environment.name}: {path}")
     if not are_correct:
         raise typer.Exit(Exit.CELLS_FAILED)
-
-
-def _write_file(path: Path, text: str) -> None:
-    """Write a file, and create its folder if necessary. Raises CannotRunHereError."""
-    with explain_unwritable(path, "Choose another folder."):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, text)
 
 
 @app.command()

@@ -2,13 +2,11 @@
 
 import math
 import statistics
-import time
-from collections.abc import Callable
 
 from harness.analysis.rounds import apply_clock
 from harness.cli.messages import say
 from harness.model.defaults import FEWEST_ROUNDS
-from harness.model.launch import Clock, Launch, Protocol, Sampling, Status
+from harness.model.launch import Clock, Launch, Status
 from harness.model.run import Plan, Run
 from harness.model.scenario import Cell
 from harness.model.texts import counted, escape, format_plain
@@ -66,41 +64,27 @@ def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:
 
 
 class LaunchCounter(WalkListener):
-    """Counts finished and expected launches, and estimates the time left. `clock` returns seconds."""
+    """Counts finished and expected launches, and estimates the time left.
 
-    def __init__(self, run: Run, clock: Callable[[], float] = time.monotonic) -> None:
+    If the plan can end early or has a budget, the number of launches is only known after the pilots.
+    """
+
+    def __init__(self, run: Run) -> None:
         self._plan = plan = run.plan
-        self._clock, self._measured = clock, plan.clock
         by_cell = names.distinguish_cells(plan.cells, run.scenarios)
         self._names = {cell: " ".join(words) for cell, words in by_cell.items()}
         self.done = 0
-        self._most_launches = plan.all_launches  # including finished ones
-        self._skipped = 0
-        self._expected: int | None = None  # from the last estimate, including finished ones
-        self._pilots = plan.launches(0)
-        guaranteed_rounds = min(plan.rounds, FEWEST_ROUNDS) if plan.budget_is_wish else int(plan.is_spent_by_group)
-        # launched even if the budget is too small
-        self._fewest_launches = self._pilots + guaranteed_rounds * plan.launches(1)
-        self._extra_seconds = _estimate_extra_seconds(plan.sampling, plan.sampling.of_pilots)
-        self._spent_seconds = 0.0
+        #: The expected number of launches, including finished ones; None if it isn't known yet.
+        self.total = None if plan.ends_early or plan.budget_seconds else plan.all_launches
         self._round = 0
-        self._launch_start = 0.0
-        self._running_count = 0
+        self._is_estimated = False
         self._seconds: dict[bool, list[float]] = {True: [], False: []}
         self._errors: dict[str, str] = {}
-
-    def begin(self, cell: Cell, number: int) -> None:
-        """Count a launch that starts. Other launches may be interleaved with it."""
-        self._launch_start = self._launch_start if self._running_count else self._clock()
-        self._running_count += 1
 
     def end(self, launch: Launch) -> None:
         """Count a finished launch."""
         self.done += not launch.ended_under_profiler
-        self._running_count -= 1
-        self._launch_start = self._clock()
         self._round = max(self._round, launch.round)
-        self._spent_seconds += launch.seconds
         self._seconds[launch.round == 0].append(launch.seconds)
 
     def name(self, cell: Cell) -> str:
@@ -112,18 +96,19 @@ class LaunchCounter(WalkListener):
         name = self.name(launch.cell)
         first_name = self._errors.setdefault(launch.error, name) if launch.error else ""
         is_repeated = first_name not in ("", name)
-        return f"{launch.status.value}: same error as {first_name}" if is_repeated else describe(launch, self._measured)
+        return (
+            f"{launch.status.value}: same error as {first_name}" if is_repeated else describe(launch, self._plan.clock)
+        )
 
     def skip(self, launches: int) -> None:
-        """Count skipped launches."""
-        self._most_launches -= launches
-        self._skipped += launches
+        """Count skipped launches. An estimate doesn't include them."""
+        if self.total is not None and not self._is_estimated:
+            self.total -= launches
 
     def again(self, number: int, launches: int) -> None:
         """Count the additional launches of a repeated round, and print a line."""
-        self._most_launches += launches
-        if self._expected is not None:
-            self._expected += launches
+        if self.total is not None:
+            self.total += launches
         self.tell(
             f"Round {number} had interference from other processes and is repeated: this needs "
             f"{counted(launches, 'more launch')}."
@@ -131,63 +116,26 @@ class LaunchCounter(WalkListener):
 
     def estimate(self, estimate: RunEstimate) -> None:
         """Store the expected number of launches. After the pilots and the first round, print the estimated duration."""
-        if self._expected is None or self._round == 1:
+        if not self._is_estimated or self._round == 1:
             self.tell(describe_estimate(estimate, self._plan))
-        self._expected = self.done + estimate.launches
+        self._is_estimated = True
+        self.total = self.done + estimate.launches
 
     def tell(self, line: str) -> None:
         """Print a line."""
         say(line)
 
-    @property
-    def total(self) -> int:
-        """The expected number of launches, including finished ones."""
-        return self.done + self._count_remaining()
-
-    def _count_remaining(self) -> int:
-        """Return the number of remaining launches, from the last estimate, or from the budget without an estimate.
-
-        The pilots, and the rounds that a suite always measures, are launched even if the budget is too small.
-        """
-        remaining = self._most_launches - self.done
-        if self._expected is not None:
-            remaining = min(remaining, self._expected - self.done)
-        elif self._plan.budget_seconds is not None:
-            _, mean = self._compute_means()
-            affordable = (self._plan.budget_seconds - self._spent_seconds) / mean if mean else 0.0
-            remaining = min(remaining, max(math.ceil(affordable), self._fewest_launches - self.done - self._skipped))
-        return max(remaining, self._running_count)
-
-    def _compute_means(self) -> tuple[float, float]:
-        """Return the mean seconds of pilots and of other launches; 0 before the first launch has ended."""
-        pilot_seconds, other_seconds = self._seconds[True], self._seconds[False]
-        if not pilot_seconds and not other_seconds:
-            return 0.0, 0.0
-        pilot = statistics.fmean(pilot_seconds or other_seconds)
-        return pilot, statistics.fmean(other_seconds) if other_seconds else pilot + self._extra_seconds
+    def format_count(self) -> str:
+        """Format the number of finished launches and, if it is known, of all launches: `3/11`."""
+        return f"{self.done}" if self.total is None else f"{self.done}/{max(self.done, self.total)}"
 
     def format_time_left(self) -> str:
-        """Format the time left, estimated from the launches so far; empty before the first launch has ended."""
-        pilot, mean = self._compute_means()
-        if not mean:
+        """Format the time left, from the launches so far; empty if the number of launches isn't known."""
+        seconds = self._seconds[False] or self._seconds[True]
+        if self.total is None or not seconds:
             return ""
-        remaining = self._count_remaining()
-        pilot_count = min(remaining, max(0, self._pilots - self.done - self._skipped))
-        seconds_left = (remaining - pilot_count) * mean + pilot_count * pilot
-        running_seconds = self._clock() - self._launch_start if self._running_count else 0.0
-        # an overdue launch has no time left, but doesn't reduce the time of later ones
-        seconds_left -= min(running_seconds, self._running_count * (pilot if pilot_count else mean))
-        at_most = self._expected is None and (self._plan.ends_early or self._plan.budget_seconds)
-        minutes, seconds = divmod(round(max(0.0, seconds_left)), 60)
-        return f"{'at most ' if at_most else ''}{f'{minutes} min {seconds:02d} s' if minutes else f'{seconds} s'} left"
-
-
-def _estimate_extra_seconds(planned: Sampling, pilot: Sampling) -> float:
-    """Return how many seconds longer a launch is than a pilot, if the plan sets both lengths; otherwise 0."""
-    pairs = [(planned.warmup_seconds, pilot.warmup_seconds), (planned.measure_seconds, pilot.measure_seconds)]
-    if planned.protocol is Protocol.DOCUMENT:
-        return 0.0
-    return sum(seconds - shorter for seconds, shorter in pairs if seconds is not None and shorter is not None)
+        minutes, rest = divmod(round(max(0, self.total - self.done) * statistics.fmean(seconds)), 60)
+        return f"{f'{minutes} min {rest:02d} s' if minutes else f'{rest} s'} left"
 
 
 class PlainLaunches(LaunchCounter):
@@ -197,5 +145,6 @@ class PlainLaunches(LaunchCounter):
         """Count a finished launch, and print a line."""
         super().end(launch)
         stage = f"round {launch.round}" if launch.round else launch.role.value
-        words = f"{stage}: {self.name(launch.cell)}: {self.describe(launch)}"
-        say(escape(f"[{self.done}/{self.total}] {words} ({self.format_time_left()})"))
+        time_left = self.format_time_left()
+        words = f"{stage}: {self.name(launch.cell)}: {self.describe(launch)}{f' ({time_left})' if time_left else ''}"
+        say(escape(f"[{self.format_count()}] {words}"))

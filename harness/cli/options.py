@@ -29,7 +29,6 @@ _COMPLETERS: Mapping[str, Callable[..., Any]] = {
     "scenarios": completion.complete_scenarios,
     "scenario": completion.complete_scenarios,
     "axes": completion.complete_axes,
-    "claims": completion.complete_issues,
 }
 
 

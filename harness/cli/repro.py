@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli import completion, options
+from harness.cli import options
 from harness.cli.dryrun import show_plan
 from harness.cli.messages import format_columns, say
 from harness.session.options import OptionPanel
@@ -37,7 +37,6 @@ def repro(
         typer.Argument(
             metavar="[ISSUE]...|list",
             help="Names of issues, such as T#40261, or their URLs. To list the known issues, pass `list`.",
-            autocompletion=completion.complete_issues,
         ),
     ] = None,
     family: Annotated[
@@ -45,7 +44,6 @@ def repro(
         typer.Option(
             metavar="NAME",
             help="Measure all issues of this family.",
-            autocompletion=completion.complete_families,
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = "",

@@ -32,7 +32,6 @@ from harness.model.errors import CannotRunHereError, DamagedError, Exit, FileErr
 from harness.model.texts import has_password
 from harness.session.listener import Listener
 from harness.session.options import AUTO, EVENLY, format_seconds
-from harness.session.planning.plan import replace_fallbacks
 from harness.session.planning.planned import Planned
 from harness.session.preparing import prepare
 from harness.session.request import LaunchRequest, Request
@@ -257,12 +256,7 @@ def _open_places(
 def _prepare_environments(planned: Planned, listener: Listener, *, wait: bool) -> dict[str, UnavailableError]:
     """Prepare the environments once for all slots, under the machine's lock. Return the unavailable environments."""
     _wait_for_machine(listener, wait=wait)
-    unavailable = dict[str, UnavailableError]()
-    next_plan: Planned | None = planned
-    while next_plan:
-        unavailable |= prepare(next_plan, listener, wait=wait)
-        next_plan = replace_fallbacks(next_plan, unavailable)  # the shards choose the same fallback environments
-    return unavailable
+    return prepare(planned, listener, wait=wait)
 
 
 def _wait_for_machine(listener: Listener, *, wait: bool) -> None:

@@ -133,10 +133,6 @@ class PreparationStep:
 #: Called with every step while environments are prepared, by one thread at a time.
 Progress = Callable[[PreparationStep], object]
 
-#: Called when one environment is ready while others are still being prepared. Its arguments are the name of the
-#: environment, a function for progress, and a function that returns whether others are still being prepared.
-Meanwhile = Callable[[str, Progress, Callable[[], bool]], object]
-
 
 class Supply(IntEnum):
     """Whether a machine has everything that an environment needs besides packages, such as Python. Best first."""
@@ -270,15 +266,8 @@ class Backend(Protocol):
         """Return the facts about the backend for run.json, except `why`, which the caller sets."""
         ...
 
-    def prepare(
-        self, requirements: Sequence[Requirement], progress: Progress, meanwhile: Meanwhile | None = None
-    ) -> Preparation:
-        """Prepare every environment. Raises CannotRunHereError if the backend can't prepare any environment here.
-
-        A backend that prepares several environments at a time calls `meanwhile` for each environment that is ready
-        while others are still being prepared. The call is in the caller's thread, and the backend waits for it. An
-        exception in the call ends the preparation.
-        """
+    def prepare(self, requirements: Sequence[Requirement], progress: Progress) -> Preparation:
+        """Prepare every environment. Raises CannotRunHereError if the backend can't prepare any environment here."""
         ...
 
     def hold(self, requirement: Requirement, job: Job) -> AbstractContextManager[LaunchHandle]:

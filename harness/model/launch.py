@@ -200,8 +200,6 @@ BROKEN = frozenset({Status.FAILED, Status.TIMEOUT, Status.OOM, Status.CPU_FALLBA
 #: UNDER_WAY: its value while the profiler is active.
 ON_DEVICE, UNDER_WAY = "time on the device", "under way"
 
-#: The resource that marks a pilot during which images of other environments were built.
-BESIDE_BUILDS = "beside_builds"
 #: The resource with the number of CPUs that a launch could use at most, because of the quotas of its control groups.
 CPU_QUOTA = "cpu_quota"
 

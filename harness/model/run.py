@@ -93,9 +93,8 @@ class StandIn:
     """A fallback: the run measures `environment` instead of `role`, which the GPU model `card` can't run.
 
     If `card` is empty, this machine can't create `role`. `reason` is a clause. `is_itself_too`: the suite also contains
-    `environment` as itself. `pins` are the packages of `role`, by which headers pick axis values. `passed_over`
-    contains fallbacks that the suite prefers but this machine can't get, each with the reason as a sentence. `caveat`
-    is a sentence about what the fallback can't show, or empty.
+    `environment` as itself. `pins` are the packages of `role`, by which headers pick axis values. `caveat` is a
+    sentence about what the fallback can't show, or empty.
     """
 
     environment: str
@@ -104,7 +103,6 @@ class StandIn:
     reason: str
     is_itself_too: bool = False
     pins: Mapping[str, str] = field(default_factory=dict)
-    passed_over: Mapping[str, str] = field(default_factory=dict)
     caveat: str = ""
 
 
@@ -120,11 +118,6 @@ def describe_fallbacks(stand_ins: Sequence[StandIn]) -> str:
         replacements = [f"{name} replaces {joined(roles)}" for name, roles in replaced.items()]
         clause = ", and ".join(filter(None, [", ".join(replacements[:-1]), replacements[-1]]))
         sentences.append(f"{clause}, which {f'the {card}' if card else 'this machine'} cannot run ({reason}).")
-    unavailable = {name: (stand_in, why) for stand_in in stand_ins for name, why in stand_in.passed_over.items()}
-    sentences += [
-        f"The suite prefers {name} as a substitute for {stand_in.role}, but {name} is not available: {why}"
-        for name, (stand_in, why) in unavailable.items()
-    ]
     roles_of: dict[str, list[str]] = {}
     for substitute in stand_ins:
         names = [substitute.environment] if substitute.is_itself_too else []

@@ -39,19 +39,17 @@ def find_fallbacks(
     supply: Callable[[Requirement], Supply] = lambda requirement: Supply.HERE,
     cards: Sequence[Gpu] = (),
     host: GpuHost = CPU_ALONE,
-    absent: Mapping[str, str] | None = None,
 ) -> list[StandIn]:
     """Return the best fallback for each environment of the `cells` that can't run on this machine.
 
     `instead` contains the suite's fallbacks. `locked` returns an environment of the catalog with its lock for the
-    cells' device. `supply` returns whether this machine has the environment's Python interpreter. `absent` maps
-    environments that this machine can't get to the reason; they are skipped. If the run is on GPUs, and nothing is
-    known about them, there are no fallbacks.
+    cells' device. `supply` returns whether this machine has the environment's Python interpreter. If the run is on
+    GPUs, and nothing is known about them, there are no fallbacks.
     """
     device = cells[0].device if cells else Device.CPU
     if device is Device.GPU and not cards:
         return []
-    search = _FallbackSearch(cells, scenarios, catalog, locked, device, supply, cards, host, absent or {})
+    search = _FallbackSearch(cells, scenarios, catalog, locked, device, supply, cards, host)
     environments = {cell.environment for cell in cells}
     roles = [
         search.find_candidates(role, instead[role])
@@ -79,19 +77,11 @@ _Release = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """The possible fallbacks for the environment `of`, which has a number of `cells`.
-
-    `absent` contains the fallbacks that this machine can't get, each with its place in the suite's list and the reason.
-    """
+    """The possible fallbacks for the environment `of`, which has a number of `cells`."""
 
     of: Environment
     cells: int
     ranks: Mapping[str, _Rank]
-    absent: Mapping[str, tuple[int, str]]
-
-    def passed_before(self, name: str) -> dict[str, str]:
-        """Return the fallbacks that the suite prefers to `name` but this machine can't get, with reasons."""
-        return {other: reason for other, (position, reason) in self.absent.items() if position <= self.ranks[name][1]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +96,6 @@ class _FallbackSearch:
     supply: Callable[[Requirement], Supply]
     cards: Sequence[Gpu]
     host: GpuHost
-    absent: Mapping[str, str]
 
     def can_run(self, name: str) -> bool:
         """Return whether this machine can run an environment of the catalog on the device."""
@@ -127,16 +116,13 @@ class _FallbackSearch:
         own_cells = [cell for cell in self.cells if cell.environment == role]
         runnable = self._list_runnable(role, own_cells) if self.device in self.catalog[role].devices else []
         ranks: dict[str, _Rank] = {}
-        unavailable: dict[str, tuple[int, str]] = {}
         for position, pattern in enumerate(patterns):
             for name in filter(self.can_run, resolve([pattern], list(self.catalog), ENVIRONMENT)):
-                if name in self.absent:
-                    unavailable.setdefault(name, (position, self.absent[name]))
-                elif runnable_there := self._list_runnable(name, own_cells):
+                if runnable_there := self._list_runnable(name, own_cells):
                     lost_cells = sum(cell not in runnable_there for cell in runnable)
                     effort, release = self.supply(self.locked(name)), self.catalog[name].release
                     ranks.setdefault(name, (self._fit(name).effort, position, effort, lost_cells, release, name))
-        return _Candidates(self.catalog[role], len(own_cells), ranks, unavailable)
+        return _Candidates(self.catalog[role], len(own_cells), ranks)
 
     def _list_runnable(self, name: str, own_cells: Sequence[Cell]) -> list[tuple[str, Axes]]:
         """Return the cells that can run in the environment `name`, by scenario and axis values."""
@@ -155,7 +141,6 @@ class _FallbackSearch:
             reason=self._fit(role.of.name).reason if model else no_python,
             is_itself_too=is_itself_too,
             pins=self.locked(role.of.name).lock.pins if self.device in role.of.devices else versions(role.of),
-            passed_over=role.passed_before(name),
             caveat="" if self.device is Device.CPU else _describe_caveat(role.of, self.catalog[name]),
         )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from harness.analysis.interference import describe_interference
 from harness.analysis.rounds import is_to_measure
-from harness.model.launch import BESIDE_BUILDS, Launch, Role, Status
+from harness.model.launch import Launch, Role, Status
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
 
@@ -106,12 +106,8 @@ class RoundLog:
         return all(launch.status is Status.INTERRUPTED for launch in self._cells[cell])
 
     def calls_per_sample(self, cell: Cell) -> int | None:
-        """Return the calls per sample of the cell, from its first launch with samples; None if there is none.
-
-        Launches during builds of images don't count. Their steps are slower, so a sample would have too few calls.
-        """
-        counts = (launch.calls_per_sample for launch in self._cells[cell] if not launch.resources.get(BESIDE_BUILDS))
-        return next((calls for calls in counts if calls), None)
+        """Return the calls per sample of the cell, from its first launch with samples; None if there is none."""
+        return next((launch.calls_per_sample for launch in self._cells[cell] if launch.calls_per_sample), None)
 
     def peak(self, cell: Cell) -> float:
         """Return the largest memory use of the cell's launches in bytes; 0 if it isn't known."""

@@ -3,7 +3,7 @@
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 from harness.backends import registry
@@ -28,14 +28,6 @@ FIRST_START = 1800.0
 #: The assumed seconds in which the driver compiles code in parts, when they are first needed.
 LAZY_START = 300.0
 
-#: The assumed size of an environment's packages in bytes, to estimate downloads.
-PACKAGES = {Device.CPU: 300_000_000, Device.GPU: 600_000_000}
-#: The assumed sizes of NVIDIA's libraries, and of NVIDIA's images with TensorFlow, in bytes.
-CUDA, NVIDIA_IMAGE = 2_000_000_000, 6_000_000_000
-
-#: The assumed bits per second of downloads.
-RATE = 100_000_000
-
 #: The number of newest runs that are searched for launches of the same cells.
 RUNS = 10
 
@@ -45,13 +37,10 @@ class DurationEstimate:
     """The estimated duration of a run.
 
     - `seconds`: the time for all launches, without the preparation of environments
-    - `verdicts`: the seconds until each claim or comparison has enough rounds for a verdict. 0 if the plan has no
-      claims and no budget
     - `basis`: the id of an earlier run whose durations were used, or an empty text
     - `unknown`: the number of cells without a known duration; `start`: the assumed seconds until their warm-up
     - `unprepared`: environments that must be prepared first. None if this machine can't run the plan
     - `makes`: the thing that the backend prepares, such as an image
-    - `download_bytes`: the assumed size of the downloads for `unprepared`; `download_rate`: the assumed bits per second
     - `first_starts`: the number of environments whose GPU code the driver must compile first; `lazy_starts`: the number
       of those whose code it must compile in parts, when they are first needed. `seconds` includes the time for both
     - `unasked`: the reason why this machine can't run the plan, with advice
@@ -66,16 +55,8 @@ class DurationEstimate:
     unasked: str = ""
     rights: str = ""
     start: float = START
-    verdicts: float = 0.0
     first_starts: int = 0
     lazy_starts: int = 0
-    download_bytes: int = 0
-    download_rate: int = RATE
-
-    @property
-    def download_seconds(self) -> float:
-        """The seconds that the downloads take at the assumed rate."""
-        return 8 * self.download_bytes / self.download_rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +105,7 @@ def estimate_duration(planned: Planned) -> DurationEstimate:
     times = {cell: earlier_times.get(cell, _Times()) for cell in planned.cells}
     unknown_count = sum(cell not in earlier_times for cell in planned.cells)
     plan, slots = planned.plan, _count_slots(planned)
-    pilots = _list_pilots(plan, times)
-    least = replace(plan, rounds=min(plan.rounds, FEWEST_ROUNDS), budget_seconds=None)
-    verdicts = _estimate_seconds(least, times, slots, pilots)
-    seconds = _estimate_seconds(plan, times, slots, pilots)
-    is_relevant = plan.claims or (plan.budget_seconds is not None and not plan.budget_is_wish)
+    seconds = _estimate_seconds(plan, times, slots, _list_pilots(plan, times))
     started = set[str]()
     if (
         earlier
@@ -145,28 +122,14 @@ def estimate_duration(planned: Planned) -> DurationEstimate:
         unprepared=None if unprepared is None else [requirement.name for requirement in unprepared],
         unasked=unasked,
         rights=rights,
-        verdicts=verdicts if is_relevant else 0.0,
         first_starts=first_starts,
         lazy_starts=lazy_starts,
-        download_bytes=_count_bytes(unprepared or ()),
     )
 
 
 def _list_drivers(host: Mapping[str, Any]) -> list[tuple[object, object]]:
     """Return the model and the driver of each GPU, because compiled code is for both."""
     return [(gpu.get("name"), gpu.get("driver")) for gpu in host.get("gpus", ()) if isinstance(gpu, Mapping)]
-
-
-def _count_bytes(requirements: Sequence[Requirement]) -> int:
-    """Return the assumed size of the downloads for environments. NVIDIA's libraries of one version count once."""
-    libraries = dict[object, int]()
-    for requirement in requirements:
-        environment, pins = requirement.environment, requirement.lock.pins
-        if requirement.device is Device.GPU:
-            packages = frozenset(pin for pin in pins.items() if pin[0].startswith("nvidia-"))
-            source = environment.gpu_image or environment.cuda_image or packages
-            libraries[source] = NVIDIA_IMAGE if environment.gpu_image else CUDA
-    return sum(PACKAGES[requirement.device] for requirement in requirements) + sum(libraries.values())
 
 
 def _count_slots(planned: Planned) -> int:

@@ -1,10 +1,9 @@
-"""The names that a user can select, for shell completion and advice. The functions are fast.
+"""The names that a user can select, for shell completion. The functions are fast.
 
-Only `list_axes`, `list_issues` and `list_families` read headers, and environments come from a cache. All functions
-raise UsageError for invalid files.
+Only `list_axes` reads headers, and environments come from a cache. All functions raise UsageError for invalid files.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,10 +12,7 @@ from typing import Any
 from harness import toml
 from harness.environments.catalog import load_environments
 from harness.model import settings
-from harness.model.environment import pins
-from harness.model.errors import FileError, UsageError
-from harness.model.issues import parse
-from harness.plan.claims import UPSTREAM
+from harness.model.errors import FileError
 from harness.project import Project
 from harness.scenarios import header
 from harness.scenarios.catalog import find_scenario_files, read_suite_tables
@@ -27,42 +23,9 @@ def list_environments() -> dict[str, str]:
     return {name: environment.title for name, environment in load_environments(Project.find()).items()}
 
 
-def list_packages(environment: str) -> dict[str, str]:
-    """Return the versions of an environment's packages, by package; empty if it has no lock file."""
-    project = Project.find()
-    locks = sorted(project.locks.glob(f"{environment}-[cg]pu.txt"))
-    return pins(locks[0].read_text(encoding="utf-8")) if environment in load_environments(project) and locks else {}
-
-
 def list_scenarios() -> list[str]:
     """Return the names of the scenarios."""
     return [path.stem for path in find_scenario_files(Project.find())]
-
-
-def list_issues() -> dict[str, str]:
-    """Return the claims about upstream issues, by the short names of the issues."""
-    claims: dict[str, str] = {}
-    for table in _read_headers():
-        for claim in _filter_tables(table.get("claim")):
-            with suppress(UsageError):
-                claims.setdefault(parse(str(claim.get("issue", ""))).short, str(claim.get("reported", "")))
-    return dict(sorted(claims.items()))
-
-
-def list_families() -> list[str]:
-    """Return the tags of scenarios with claims, except UPSTREAM."""
-    claim_tables = (table for table in _read_headers() if _filter_tables(table.get("claim")))
-    tags = (tag for table in claim_tables if isinstance(table.get("tags"), list) for tag in table["tags"])
-    return sorted({tag for tag in tags if isinstance(tag, str) and tag != UPSTREAM})
-
-
-def _read_headers() -> Iterator[dict[str, Any]]:
-    """Yield the table [tool.harness] of each scenario, without checking it."""
-    for path in find_scenario_files(Project.find()):
-        with suppress(FileError):
-            tool = toml.read_header(toml.read_file(path), path, ("tool", "harness")).values.get("tool")
-            if isinstance(tool, dict) and isinstance(tool.get("harness"), dict):
-                yield tool["harness"]
 
 
 def _filter_tables(entries: Any) -> list[dict[str, Any]]:

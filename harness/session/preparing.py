@@ -13,12 +13,7 @@ from harness.machine import host
 from harness.machine.gpu import clocks
 from harness.machine.gpu.host import keep_driver_loaded
 from harness.machine.lock import hold_machine
-from harness.model.backend import (
-    Backend,
-    Meanwhile,
-    Preparation,
-    Supply,
-)
+from harness.model.backend import Backend, Preparation, Supply
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError, NothingPreparedError, UnavailableError
 from harness.model.gpu import Gpu
@@ -29,7 +24,6 @@ from harness.plan.gpus import fit
 from harness.report.sections import run_info
 from harness.session.images import keep_gpu_code
 from harness.session.listener import Listener
-from harness.session.planning.plan import replace_fallbacks
 from harness.session.planning.planned import Planned, drop_environments, set_environments
 
 
@@ -51,30 +45,17 @@ def prepare(planned: Planned, listener: Listener, *, wait: bool = False) -> dict
     return unavailable
 
 
-def prepare_available(
-    planned: Planned, backend: RegisteredBackend, listener: Listener, early_pilots: Meanwhile | None, *, replan: bool
-) -> tuple[Planned, Preparation]:
-    """Prepare the environments. Return the plan with those that are available here, and the preparation.
-
-    `early_pilots` is called with each available environment while others are being prepared. If `replan` is true, the
-    next environment in the suite's list replaces an unavailable fallback environment.
-    """
-    unavailable: dict[str, UnavailableError] = {}
-    while True:
-        try:
-            preparation = prepare_environments(backend, planned.needed, listener, early_pilots)
-        except NothingPreparedError as error:
-            error.advice = "\n".join(filter(None, [error.advice, suggest_environments(planned, backend)]))
-            raise
-        for sentence in _explain_unavailable(preparation.unavailable):
-            listener.say(sentence)
-        unavailable |= preparation.unavailable
-        new_plan = replace_fallbacks(planned, unavailable) if replan else None
-        if new_plan is None:
-            planned, refused = _read_gpu_code(planned, unavailable, backend, listener)
-            return drop_environments(planned, {**preparation.unavailable, **refused}), preparation
-        planned = new_plan
-        announce_fallbacks(planned.plan, listener)
+def prepare_available(planned: Planned, backend: RegisteredBackend, listener: Listener) -> tuple[Planned, Preparation]:
+    """Prepare the environments. Return the plan with those that are available here, and the preparation."""
+    try:
+        preparation = prepare_environments(backend, planned.needed, listener)
+    except NothingPreparedError as error:
+        error.advice = "\n".join(filter(None, [error.advice, suggest_environments(planned, backend)]))
+        raise
+    for sentence in _explain_unavailable(preparation.unavailable):
+        listener.say(sentence)
+    planned, refused = _read_gpu_code(planned, preparation.unavailable, backend, listener)
+    return drop_environments(planned, {**preparation.unavailable, **refused}), preparation
 
 
 def _read_gpu_code(
@@ -142,12 +123,10 @@ def suggest_environments(planned: Planned, backend: RegisteredBackend) -> str:
     return f"Use a container image with Python {python}, such as python:{python}-slim, for {joined(names)}."
 
 
-def prepare_environments(
-    backend: Backend, requirements: Sequence[Requirement], listener: Listener, early_pilots: Meanwhile | None = None
-) -> Preparation:
+def prepare_environments(backend: Backend, requirements: Sequence[Requirement], listener: Listener) -> Preparation:
     """Prepare environments, with progress for the listener. Raises NothingPreparedError if none is available."""
     with listener.preparing() as progress:
-        return backend.prepare(list(requirements), progress, early_pilots)
+        return backend.prepare(list(requirements), progress)
 
 
 def announce_fallbacks(plan: Plan, listener: Listener) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import keyword
-import re
 import shlex
 import subprocess
 import sys
@@ -219,10 +218,9 @@ def create(name: str, title: str = "", folder: Path | None = None) -> NewScenari
             f"To write it there: harness scenarios new {name_hint} --directory {folder_hint}",
         )
     if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-        suggestion = re.sub(r"\W+", "_", name.removesuffix(".py")).strip("_").lower()
-        is_valid = suggestion.isidentifier() and not keyword.iskeyword(suggestion)
-        advice = f"Call it {suggestion}." if is_valid else "Use a valid name of a Python module, such as keras_step."
-        raise UsageError(f"{name!r} is not a valid name for a scenario.", advice)
+        raise UsageError(
+            f"{name!r} is not a valid name for a scenario.", "Use a valid name of a Python module, such as keras_step."
+        )
     if name in _TAKEN_NAMES:
         raise UsageError(f"A scenario named {name!r} would hide the module with this name.", "Choose another name.")
     project = Project.find()

@@ -26,7 +26,6 @@ from harness.model.run import RULES, Machine, Run
 from harness.model.texts import remove_password
 from harness.project import Project
 from harness.runner.launching import Watch
-from harness.session.early_pilots import Pilots
 from harness.session.jobs import JobMaker
 from harness.session.listener import Listener
 from harness.session.planning.planned import Planned
@@ -69,7 +68,7 @@ def make_run_id(now: datetime) -> str:
 def start_run(
     planned: Planned, command: Sequence[str], listener: Listener, resources: ExitStack, slots: int
 ) -> ReadyRun:
-    """Create the folder of a new run, and prepare its environments. This launches no cell, except early pilots.
+    """Create the folder of a new run, and prepare its environments. This launches no cell.
 
     `resources` are kept until the run has ended. `slots` is the number of the machine's slots.
     """
@@ -80,13 +79,9 @@ def start_run(
     backend, reason = _open_backend(planned, run_id, listener)
     folder = RunFolder.create(planned.request.results, run_id)
     try:
-        jobs = JobMaker(planned.project, planned.scenarios, limits)
-        pilots = Pilots(planned, run_id, backend, jobs)
-        early_pilots = pilots if slots == 1 and pilots.can_run_early(planned.plan) else None
-        planned, preparation = prepare_available(planned, backend, listener, early_pilots, replan=slots == 1)
+        planned, preparation = prepare_available(planned, backend, listener)
         planned.refuse_nothing()
-        if planned.plan.stand_ins:  # the preparation may have replaced a fallback environment
-            jobs = JobMaker(planned.project, planned.scenarios, limits)
+        jobs = JobMaker(planned.project, planned.scenarios, limits)
         if limits.gpus:
             try_gpus(backend, planned.needed, listener)
         if not planned.request.share:
@@ -102,7 +97,6 @@ def start_run(
             slot_cpus=sorted(os.sched_getaffinity(0)) if slots > 1 else [],  # `run` keeps this process on the slot
         )
         folder.write_run(new_run, signed=True)
-        finished_launches = pilots.store(folder)
     except BaseException:
         folder.discard()
         raise
@@ -112,7 +106,7 @@ def start_run(
             "after it ends."
         )
     watch = gpus.choose_monitor(planned.gpus)
-    return ReadyRun(folder, new_run, planned.requirements, jobs, backend, watch, finished_launches)
+    return ReadyRun(folder, new_run, planned.requirements, jobs, backend, watch, finished=[])
 
 
 def _open_backend(planned: Planned, run_id: str, listener: Listener) -> tuple[RegisteredBackend, str]:

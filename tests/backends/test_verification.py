@@ -11,12 +11,12 @@ from harness.model.errors import CannotRunHereError
 
 
 def verify(pins, installed):
-    return verify_output(pins, json.dumps({"packages": installed, "system": {}}))
+    return verify_output(pins, json.dumps({"packages": installed}))
 
 
 def test_an_environment_like_its_lock_takes_one_line():
     same = verify({"numpy": "1.16.4", "pytz": "2019.2"}, {"NumPy": "1.16.4", "pytz": "2019.02"})
-    assert same == Verification(2, installed={"numpy": "1.16.4", "pytz": "2019.02"})
+    assert same == Verification(2)
     assert same.is_right
     assert same.lines() == ["all 2 packages are as in the lock file"]
 

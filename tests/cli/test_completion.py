@@ -53,7 +53,6 @@ def here(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
     (harness.root / "scenarios" / "suites.toml").write_text(
         '[fast]\ntitle = "The fast ones"\nselect = [{ scenario = "ways", speed = ["fast"] }]\n'
     )
-    (harness.root / "images" / "locks" / "new-cpu.txt").write_text("six==1.16.0\n")
     for name in ("2026-11-21", "2026-11-22"):
         RunFolder.create(Path("results"), name).write_run(run())
     return harness
@@ -68,7 +67,6 @@ def test_a_word_becomes_what_there_is(here):
         "harness matrix --backend d": ["docker"],
         "harness matrix --backend=d": ["--backend=docker"],
         "harness matrix -e ": ["old", "new"],
-        "harness matrix -e old,new+six": ["old,new+six=="],
         "harness matrix --reference n": ["new"],
         "harness images build old ": ["old", "new"],
         "harness doctor -e o": ["old"],

@@ -15,20 +15,12 @@ from tests.report.formats.examples import example, nothing
 #: A command line each; LONG is a name that is longer than file systems allow.
 COMMANDS = {
     "names": """
-        measure
-        resume
         matrx
         scenarios lst
         scenarios run
         xyzzy
-        help matrx
         matrix ways
         profile -e old new
-        matrix few
-        matrix something
-        matrix own.py
-        profile mine.py
-        matrix absent.py
         report one two
     """,
     "values": """

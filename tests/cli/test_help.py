@@ -42,8 +42,8 @@ def test_help_of_each_command_has_whole_lines_no_types_headings_and_examples():
         assert "..." not in text.partition("\nCommands:\n")[2], name
         assert not re.search(r"<(str|int|float|path|file|list)\b", text), name
         examples = text.partition("\nExamples:\n")[2].strip().splitlines()
-        assert len(examples) in (2, 3), name
-        assert {tuple(split_command(line.strip())[: len(name.split())]) for line in examples} == {tuple(name.split())}
+        assert len(examples) in ((0,) if name and isinstance(command, TyperGroup) else (2, 3)), name
+        assert {tuple(split_command(line.strip())[: len(name.split())]) for line in examples} <= {tuple(name.split())}
         headings = re.findall(r"^(\S.*):$", text, re.MULTILINE)
         panels = [heading for heading in headings if heading in list(OptionPanel)]
         assert panels == [panel for panel in OptionPanel if panel in panels], name
@@ -53,16 +53,9 @@ def test_help_of_each_command_has_whole_lines_no_types_headings_and_examples():
             assert panels == [], name
 
 
-def test_help_is_found_however_it_is_asked_for():
-    for words, usual in (
-        (["-h"], []),
-        (["help"], []),
-        (["matrix", "-h"], ["matrix"]),
-        (["help", "matrix"], ["matrix"]),
-        (["scenarios", "help"], ["scenarios"]),
-        (["help", "scenarios", "new"], ["scenarios", "new"]),
-    ):
-        assert read_help(*words) == read_help(*usual, "--help")
+def test_help_has_a_short_option():
+    assert read_help("-h") == read_help("--help")
+    assert read_help("matrix", "-h") == read_help("matrix", "--help")
 
 
 def test_examples_can_be_typed(monkeypatch):

@@ -59,15 +59,3 @@ def test_claims_are_measured_in_slots_and_go_on_in_slots(claims, instant):
     assert json.loads((claims.run / "run.json").read_text())["command"][-2:] == ["--slots", "1"]
     resumed = claims.call("matrix", "--resume", str(claims.run), "--slots", "1")
     assert resumed.returncode == 0, resumed.stderr
-
-
-def test_a_plan_of_claims_says_when_all_have_the_rounds_of_a_verdict(claims):
-    options = ("repro", "T#1001", "--backend", "local", "--no-nightly", "--dry-run")
-    # four cells, each of 3 s until it warms up for 0.2 s and measures for 0.5 s, in three rounds
-    duration = json.loads(claims.call(*options, "--json").stdout)["outlook"]
-    assert round(duration["verdicts"], 1) == 44.4
-    texts = [claims.call(*options, *more).stdout for more in ((), ("--budget", "20s"))]
-    assert [("about 45 s, all claims" in text, "(after 45 s)" in text) for text in texts] == [
-        (True, False),
-        (False, True),
-    ]

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import json
 import re
 import secrets
 import signal
@@ -54,16 +53,9 @@ def test_an_image_is_what_its_lock_says_and_is_not_built_again(built, docker, re
     assert ([*prepared.images.values()], steps) == ([image.id], [])
 
 
-def test_an_image_is_verified_and_its_bill_names_what_is_in_it_each_time(docker, requirement):
+def test_an_image_is_verified(docker, requirement):
     verification = docker.verify(requirement)
     assert verification.is_right
-    bill = docker.make_sbom(requirement, verification)
-    assert bill == docker.make_sbom(requirement, docker.verify(requirement))
-    document = json.loads(bill)
-    assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.6")
-    assert document["metadata"]["component"]["version"].startswith("sha256:")
-    urls = {component["purl"] for component in document["components"]}
-    assert {f"pkg:pypi/{name}@{version}" for name, version in requirement.lock.pins.items()} <= urls
     lock = Lock(requirement.lock.path, requirement.lock.sha256, {"numpy": "1.16.4"})
     assert docker.verify(dataclasses.replace(requirement, lock=lock)).missing == {"numpy": "1.16.4"}
 

@@ -111,7 +111,7 @@ def test_the_image_has_the_wheel_of_all_files_of_the_commit_over_its_base(reposi
     try:
         backend.prepare([wanted], lambda _: None)
         verification = backend.verify(wanted)
-        assert (verification.installed["mine"], verification.is_right) == ("1.0", True)
+        assert verification.is_right
         assert backend.unprepared([wanted]) == []
     finally:
         backend.engine.api.remove_image(f"harness/{wanted.environment.name}:cpu", force=True)

@@ -185,7 +185,6 @@ def find(
     instead: Mapping[str, Sequence[str]],
     *environments: Environment,
     needs: Sequence[Need] = (),
-    absent: Mapping[str, str] | None = None,
 ) -> list[StandIn]:
     catalog = {environment.name: environment for environment in environments}
 
@@ -195,7 +194,7 @@ def find(
     cells = [Cell("step", name, Device.GPU, {"mode": mode}) for name in instead for mode in ("graph", "eager")]
     scenarios = {"step": replace(STEP, needs=needs)}
     machine = GpuHost([CARD], "550.54.15", (12, 4))
-    return find_fallbacks(instead, cells, scenarios, catalog, lock, cards=[CARD], host=machine, absent=absent)
+    return find_fallbacks(instead, cells, scenarios, catalog, lock, cards=[CARD], host=machine)
 
 
 def first(listed: Sequence[str], *others: Environment, needs: Sequence[Need] = ()) -> str | None:
@@ -223,14 +222,6 @@ def test_what_the_scenarios_need_decides_before_age():
     # one that can run none of the cells is passed over
     assert first(["a", "b"], NATIVE, OLDER, needs=[need("tensorflow!=2.8")]) == "b"
     assert first(["a"], OLDER, needs=[need("tensorflow!=2.8")]) is None
-
-
-def test_one_that_this_machine_cannot_get_is_passed_over_and_named():
-    absent = {"a": "no network", "b": "no disk"}
-    (fallback,) = find({"gone": ["b", "a", "*"]}, GONE, OLDER, NATIVE, COMPILED, absent=absent)
-    assert (fallback.environment, fallback.passed_over) == ("compiled", {"b": "no disk", "a": "no network"})
-    (fallback,) = find({"gone": ["b", "a"]}, GONE, OLDER, NATIVE, absent={"a": "no network"})
-    assert (fallback.environment, fallback.passed_over) == ("b", {})
 
 
 def test_many_environments_are_replaced_in_the_order_of_their_releases():

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from harness.model.launch import BESIDE_BUILDS, SHORT, Launch, Outcome, Role, Sample, Status
-from harness.model.scenario import Cell
+from harness.model.launch import SHORT, Launch, Outcome, Role, Status
 from tests.runner.stage import Backstage, Shelf, walk
 from tests.runs import plan
 
@@ -49,16 +48,3 @@ def test_a_first_launch_looks_closer_and_finds_the_size_of_samples():
         if launch.role is not Role.PILOT:
             assert job.sampling.calls_per_sample == (None if expected else 7)
         first[launch.cell] = False
-
-
-def test_a_pilot_beside_builds_does_not_say_how_many_calls_make_a_sample():
-    later = Outcome(Status.OK, samples=[Sample(1, 1)], calls_per_sample=7)
-    beside = replace(later, calls_per_sample=3, resources={BESIDE_BUILDS: 1.0})
-    backstage = Backstage(lambda count, _: beside if count <= 2 else later)
-    planned = plan(rounds=2)
-    launches = walk(Shelf(), backstage, planned)
-    calls: dict[Cell, list[int | None]] = {cell: [] for cell in planned.cells}
-    for launch, job in zip(launches, backstage.jobs, strict=True):
-        if launch.round:
-            calls[launch.cell].append(job.sampling.calls_per_sample)
-    assert list(calls.values()) == [[None, 7]] * len(planned.cells)

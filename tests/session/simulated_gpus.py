@@ -1,4 +1,4 @@
-"""A backend with simulated GPUs: downloads, first starts and launches only move a clock."""
+"""A backend with simulated GPUs: first starts and launches only move a clock."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,11 +12,6 @@ from harness.model.launch import Job, Outcome, Sample, Status
 from harness.plan.gpus import Support, fit
 from tests.runner.stage import Answered, Clock
 
-#: The bytes per second of its network: 100 Mbit/s.
-NETWORK = 12.5e6
-#: The bytes of a release's packages, of NVIDIA's libraries, which releases with the same ones share, and of NVIDIA's
-#: own image. They aren't the numbers of the estimate.
-PACKAGES, LIBRARIES, NVIDIA_IMAGE = 550e6, 2.2e9, 6.3e9
 #: The seconds in which the driver compiles all code of an image; what a scenario loads of it lazily; and a few kernels.
 ALL_CODE, LAZY_CODE, FEW_KERNELS = 2000.0, 20.0, 2.0
 
@@ -25,8 +20,8 @@ ALL_CODE, LAZY_CODE, FEW_KERNELS = 2000.0, 20.0, 2.0
 class SimulatedGpus:
     """The backend. A launch takes about `start` seconds until its warm-up.
 
-    `images` and `layers` are what was downloaded. `compiled` has the environments whose code the driver has compiled,
-    and `loaded` the scripts that have loaded their code lazily. `prepared` is when the last run had its images.
+    `images` are what was prepared. `compiled` has the environments whose code the driver has compiled, and `loaded` the
+    scripts that have loaded their code lazily.
     """
 
     cards: Sequence[Gpu]
@@ -34,10 +29,8 @@ class SimulatedGpus:
     start: float = 0.0
     clock: Clock = field(default_factory=Clock)
     images: set[str] = field(default_factory=set)
-    layers: set[object] = field(default_factory=set)
     compiled: set[str] = field(default_factory=set)
     loaded: set[tuple[str, str]] = field(default_factory=set)
-    prepared: float = 0.0
     name: str = "simulated"
     makes: str = "image"
 
@@ -51,23 +44,8 @@ class SimulatedGpus:
         return [requirement for requirement in requirements if requirement.name not in self.images]
 
     def prepare(self, requirements: Sequence[Requirement], *_: object) -> Preparation:
-        for requirement in self.unprepared(requirements):
-            self.images.add(requirement.name)
-            self.clock.now += self._download(requirement) / NETWORK
-        self.prepared = self.clock.now
+        self.images |= {requirement.name for requirement in requirements}
         return Preparation({requirement.name: f"image of {requirement.name}" for requirement in requirements})
-
-    def _download(self, requirement: Requirement) -> float:
-        """Return the bytes of an image that aren't here: NVIDIA's libraries are a layer of several images."""
-        environment = requirement.environment
-        if environment.gpu_image:
-            return PACKAGES + NVIDIA_IMAGE
-        libraries = environment.cuda_image or tuple(
-            pin for pin in requirement.lock.pins.items() if pin[0].startswith("nvidia-")
-        )
-        is_here = libraries in self.layers
-        self.layers.add(libraries)
-        return PACKAGES + (0 if is_here else LIBRARIES)
 
     def facts(self) -> BackendFacts:
         return BackendFacts(self.name, where="this machine")

@@ -35,7 +35,7 @@ from harness.project import Project
 from harness.report.comparisons import list_lines
 from harness.runner.executor import RunExecutor
 from harness.runner.rounds import RoundLog
-from harness.session.forecast import CUDA, FIRST_START, LAZY_START, PACKAGES
+from harness.session.forecast import FIRST_START, LAZY_START
 from harness.session.reporting import Written
 from harness.session.resuming import find_slot
 from harness.session.running import Ended
@@ -388,8 +388,6 @@ def test_the_driver_compiles_once_per_environment_before_any_scenario_runs(
     planned = session.plan(session.Request(**options, environments=["there"], gpu=True))
     estimate = session.estimate_duration(planned)
     assert (estimate.first_starts, estimate.seconds > FIRST_START) == (1, True)
-    # TensorFlow's packages, and NVIDIA's libraries once
-    assert estimate.download_bytes == PACKAGES[Device.GPU] + CUDA
     ears = Ears()
     session.run(planned, ears)
     (job,) = jobs
@@ -426,22 +424,6 @@ def test_an_environment_whose_interpreter_is_missing_is_replaced_and_a_named_one
             make_run(options, environments=["gone"])
         errors[case] = error.value.advice
     assert [ears.sentences, errors] == snapshot
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("instant")
-def test_the_next_substitute_is_used_where_the_first_cannot_be_had(options, use_gpu, harness, monkeypatch, snapshot):
-    third = GPUS.replace('"there"', '"next"').partition("[")[2].splitlines()[2]
-    use_gpu(bake=GPUS.replace("  ]\n", f"{third}\n  ]\n"))
-    (harness.root / "scenarios" / "suites.toml").write_text(SUITES.replace('["there"]', '["there", "next"]'))
-    _refuse_to_prepare("there", monkeypatch)
-    ears = Ears()
-    run = make_run(options, ears, gpu=True)
-    stand_ins = session.read(run.folder).run.plan.stand_ins
-    assert [(entry.environment, entry.role) for entry in stand_ins] == [("next", "gone")]
-    assert environments_of(run.folder) == {"next"}
-    assert ears.sentences[-1] in (run.folder / "report.md").read_text()
-    assert ears.sentences == snapshot
 
 
 def _refuse_to_prepare(name: str, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:

@@ -29,7 +29,6 @@ from harness.model.backend import (
     GpuWay,
     KeptImage,
     LaunchHandle,
-    Meanwhile,
     Preparation,
     Progress,
     WheelRecipe,
@@ -240,11 +239,10 @@ class DockerBackend(ImageBackend):
         self,
         requirements: Sequence[Requirement],
         progress: Progress,
-        meanwhile: Meanwhile | None = None,
         jobs: int | None = None,
     ) -> Preparation:
         """Pull or build missing and outdated images, `jobs` at a time. The result contains each image's id."""
-        prepared = self.images.prepare(requirements, progress, meanwhile, jobs)
+        prepared = self.images.prepare(requirements, progress, jobs)
         tags = {requirement.name: recipe.make_tag(requirement) for requirement in requirements}
         self._ids.update((tags[name], image) for name, image in prepared.images.items())
         return prepared
@@ -293,12 +291,6 @@ class DockerBackend(ImageBackend):
         Raises CannotRunHereError if the image doesn't start.
         """
         return verify_image(self.engine, self._get_image_id(requirement), requirement, self._run)
-
-    def make_sbom(self, requirement: Requirement, found: Verification) -> str:
-        """Return the image's software bill of materials (SBOM) in CycloneDX format, with the packages in `found`."""
-        from harness.backends.docker.sbom import make_sbom  # noqa: PLC0415 - no launch needs it
-
-        return make_sbom(recipe.make_tag(requirement), self._get_image_id(requirement), found)
 
     def clean(self, run: str) -> int:
         """Remove the containers of a run. Without a run, remove the containers of all ended runs of this user.

@@ -11,15 +11,13 @@ may print additional lines.
 
 import os
 import re
-import selectors
 import shutil
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 from harness.backends.untrusted_text import join_lines
 from harness.files import get_cache_dir
@@ -40,12 +38,8 @@ _LINE = re.compile(r"#(?P<number>[1-9]\d{0,8}) (?P<rest>.*)")
 _STEP = re.compile(r"\[(?P<place>[^\]]*\d/\d+)\] (?P<instruction>\S.*)")
 _OUTPUT = re.compile(r"\d+\.\d+ (?P<text>.*)")
 _FLAGS = re.compile(r"^RUN (--[a-z]+=\S+\s+)*")
-_END_WORDS = ("CACHED", "DONE", "CANCELED", "ERROR")
 
-#: After this many seconds without a line from the builder, the running step is reported.
-_IDLE_SECONDS = 0.5
-
-#: The largest number of bytes in a line. Longer lines are cut.
+#: The largest number of bytes that are read as one line.
 _LINE_BYTES = 64 * 1024
 
 
@@ -112,15 +106,15 @@ class Builder:
         """Build a target of the bake file. Return the failed step with its last lines; empty if the build succeeded.
 
         The build makes an image or, if `folder` is given, files in that folder. `settings` such as
-        `labels.harness.lock` extend or replace the settings in the bake file. `report` is called with each step that
-        takes time.
+        `labels.harness.lock` extend or replace the settings in the bake file. `report` is called with each command that
+        starts.
         """
         log = BuildLog()
         with self._start_build(target, settings, folder) as process:
+            assert process.stdout is not None
             try:
-                for line in _yield_lines(process.stdout):
-                    step = log.feed(line.decode("utf-8", "replace")) if line is not None else log.handle_pause()
-                    if step:
+                while line := process.stdout.readline(_LINE_BYTES):
+                    if step := log.feed(line.decode("utf-8", "replace")):
                         report(step)
             finally:
                 with self._lock:
@@ -167,47 +161,14 @@ class Builder:
             return process
 
 
-def _yield_lines(stream: IO[bytes] | None) -> Iterator[bytes | None]:
-    """Yield the lines of a stream. If it is silent for a while, yield None."""
-    if stream is None:
-        return
-    partial_line = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(stream, selectors.EVENT_READ)
-        while True:
-            if not selector.select(_IDLE_SECONDS):
-                yield None
-                continue
-            chunk = os.read(stream.fileno(), _LINE_BYTES)
-            if not chunk:
-                break
-            *lines, partial_line = (partial_line + chunk).split(b"\n")
-            yield from lines
-            partial_line = partial_line[:_LINE_BYTES]
-    if partial_line:
-        yield partial_line
-
-
 @dataclass
 class _BuildStep:
     words: str
-    has_ended: bool = False
-    is_reported: bool = False
     output: deque[str] = field(default_factory=lambda: deque(maxlen=LINES))
-
-    def report(self) -> str:
-        """Return the step's text at the first call, and later an empty text."""
-        text = "" if self.is_reported else self.words
-        self.is_reported = True
-        return text
 
 
 class BuildLog:
-    """The progress of one build, according to the lines of its builder.
-
-    A step is reported when it takes time: when it prints something, or when the builder prints nothing for a while. A
-    cached step ends at once, so it isn't reported.
-    """
+    """The progress of one build, according to the lines of its builder."""
 
     def __init__(self) -> None:
         self._steps: dict[int, _BuildStep] = {}
@@ -216,7 +177,7 @@ class BuildLog:
         self._error_line = ""
 
     def feed(self, line: str) -> str:
-        """Process the next line. Return the running step if it should be reported, otherwise nothing."""
+        """Process the next line. Return a command that starts, otherwise nothing."""
         line = escape(line.rstrip()[:LENGTH], keep="\t")
         if not line:
             return ""
@@ -225,11 +186,6 @@ class BuildLog:
             self._error_line = line
         match = _LINE.fullmatch(line)
         return self._feed_step(int(match["number"]), match["rest"]) if match else ""
-
-    def handle_pause(self) -> str:
-        """Handle a pause in the builder's output, and return the same as `feed`."""
-        running = [step for step in self._steps.values() if not step.has_ended]
-        return running[-1].report() if running else ""
 
     def describe_failure(self) -> str:
         """Return the description of a failed build: the step with its last lines and the error, if known."""
@@ -240,18 +196,14 @@ class BuildLog:
     def _feed_step(self, number: int, text: str) -> str:
         step = self._steps.get(number)
         if step is None:
-            self._steps[number] = _BuildStep(_shorten_command(text))
-            return ""
-        if text.startswith(_END_WORDS):
-            step.has_ended = True
-            if text.startswith("ERROR"):
-                self._failed_step = self._failed_step or step
-            return ""
-        output = _OUTPUT.fullmatch(text)
-        if output is None:
-            return ""
-        step.output.append(output["text"])
-        return step.report()
+            words = _shorten_command(text)
+            self._steps[number] = _BuildStep(words)
+            return words if "] RUN " in text else ""
+        if text.startswith("ERROR"):
+            self._failed_step = self._failed_step or step
+        if output := _OUTPUT.fullmatch(text):
+            step.output.append(output["text"])
+        return ""
 
 
 def _shorten_command(text: str) -> str:

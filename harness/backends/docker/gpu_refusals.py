@@ -20,11 +20,6 @@ SWITCH_CDI_ON = 'Put {"features": {"cdi": true}} into /etc/docker/daemon.json, a
 RESTART = "sudo systemctl restart docker"
 DOCTOR = "harness doctor --gpu"
 
-_FIX_DRIVER = (
-    "The driver must work on the machine of Docker Engine before containers can use it. Check the output of this "
-    "command"
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -69,22 +64,10 @@ REFUSALS = (
         "sudo nvidia-modprobe -u -c 0",
     ),
     Refusal(
-        r"failed to stat CDI host device \"(/dev/nvidia[^\"]*)\"",
-        "{0} is missing: the NVIDIA driver isn't loaded, or GPUs changed after the CDI specification was generated.",
-        "Load the driver. If this isn't enough, regenerate the specification",
-        f"sudo nvidia-smi && ({GENERATE})",
-    ),
-    Refusal(
         r"(?:failed to stat CDI host device|CDI device \(\"[^\"]*\",) \"([^\"]*)\"",
         "The CDI specification lists the device {0}, which is missing or has been replaced.",
         "Regenerate the specification",
         GENERATE,
-    ),
-    Refusal(
-        r"unresolvable CDI devices runtime\.nvidia\.com/gpu=",
-        "NVIDIA's runtime could not generate a description of the GPUs.",
-        _FIX_DRIVER,
-        "nvidia-smi && sudo nvidia-ctk --debug cdi generate --output=/dev/null",
     ),
     Refusal(
         r"unresolvable CDI devices ((?:[^\s,:]|:\d)+(?:, (?:[^\s,:]|:\d)+)*)",
@@ -115,31 +98,11 @@ REFUSALS = (
         CONFIGURE,
     ),
     Refusal(
-        r"(?:exec: \"?|stat |fork/exec |binary )(\S*nvidia-container-(?:runtime|toolkit|cli)[\w.-]*)(?:\"?| in PATH): "
+        r"(?:exec: \"?|stat |fork/exec |binary )(\S*nvidia-(?:container-|cdi-hook|ctk)[\w.-]*)(?:\"?| in PATH): "
         r"(?:executable file not found|no such file)",
         "{0} is missing, but Docker Engine is configured to use it.",
         "Install the NVIDIA Container Toolkit again",
         INSTALL,
-    ),
-    Refusal(
-        r"invoking the NVIDIA Container Runtime Hook directly",
-        "NVIDIA's tools are configured for CDI or CSV. In this mode, their hook refuses the engine's device driver.",
-        "Omit --gpu-via, or use --gpu-via runtime. If the runtime isn't registered in the engine",
-        CONFIGURE,
-    ),
-    Refusal(
-        r"No help topic for '|flag provided but not defined",
-        "The programs and the CDI specification of the NVIDIA Container Toolkit have different versions.",
-        "Install the toolkit again, and regenerate the specification",
-        f"sudo apt-get install --reinstall nvidia-container-toolkit nvidia-container-toolkit-base && ({GENERATE})",
-    ),
-    Refusal(
-        r"(?:exec: \"?|stat |fork/exec )(/\S*nvidia-(?:cdi-hook|ctk)\S*?)\"?: "
-        r"(?:executable file not found|no such file)",
-        "According to the CDI specification, containers start {0}, which is missing. Another version of the NVIDIA "
-        "Container Toolkit wrote the specification.",
-        "Regenerate the specification",
-        GENERATE,
     ),
     Refusal(
         r"(?:stat(?:'ing file)?|open|lstat) [`'\"]?(/[^\s:`'\"]+)[`'\"]?: [nN]o such file or directory",
@@ -151,21 +114,8 @@ REFUSALS = (
         r"load library failed: (lib[\w.-]+)",
         "NVIDIA's tools can't find {0}, a part of the driver. On the machine of Docker Engine, the driver is "
         "missing or incomplete.",
-        _FIX_DRIVER,
+        "The driver must work on this machine before containers can use it. Check the output of this command",
         "nvidia-smi; ldconfig -p | grep -E 'libcuda|libnvidia-ml'",
-    ),
-    Refusal(
-        r"nvml error: driver not loaded",
-        "The NVIDIA driver is not loaded.",
-        "Load the driver",
-        "sudo modprobe nvidia && nvidia-smi",
-    ),
-    Refusal(
-        r"driver (?:rpc )?error: timed out",
-        "The NVIDIA driver did not start before the time limit of NVIDIA's tools. Without persistence mode, the "
-        "driver starts again for each container.",
-        "Enable persistence mode",
-        "sudo nvidia-smi -pm 1",
     ),
     Refusal(
         r"(?:unsatisfied condition|requirements? not met): ([a-z]+ ?[<>=]+ ?[\w.]+)",

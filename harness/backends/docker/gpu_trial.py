@@ -94,7 +94,12 @@ def describe_missing(seen: Mapping[str, Any]) -> str:
         devices = f"gets {', '.join(nodes)}" if nodes else "gets no NVIDIA device"
         return f"A test container {devices} and no libcuda.so.1. To check whether the driver works: nvidia-smi"
     if closed:
-        return _explain_closed_nodes(closed, nodes)
+        codes = " ".join(dict.fromkeys(errno.errorcode.get(code, str(code)) for code in closed.values()))
+        return (
+            f"The user of the containers can't open {', '.join(closed)} ({codes}). EPERM is an error of the "
+            "containers' control group: use CDI (--gpu-via cdi). For EACCES, allow all users to open the device nodes "
+            "(ls -l /dev/nvidia*) or, with SELinux: sudo setsebool -P container_use_devices on"
+        )
     if "/dev/nvidiactl" in nodes and "/dev/nvidia-uvm" not in nodes:
         return (
             "A test container gets no /dev/nvidia-uvm, which CUDA needs. Load the kernel module and regenerate the "
@@ -115,27 +120,3 @@ def _describe_seen(seen: Mapping[str, Any]) -> str:
 def describe_init_error(error: int) -> str:
     """Return the cause of an error of cuInit, and what to do."""
     return f"cuInit fails with the error {error}. {_INIT_ERRORS.get(error, 'To check the driver: nvidia-smi')}"
-
-
-def _explain_closed_nodes(closed: Mapping[str, int], modes: Mapping[str, int]) -> str:
-    """Return why the user of a container can't open the device nodes, and what to do. The first node decides."""
-    node, code = next(iter(closed.items()))
-    sentence = f"The user of the containers can't open {', '.join(closed)} ({errno.errorcode.get(code, code)})."
-    if code == errno.EPERM:
-        # the permissions of a node give EACCES
-        return (
-            f"{sentence} The control group of the containers doesn't allow it. Use CDI (--gpu-via cdi). Or set "
-            "no-cgroups = false, unless an engine is rootless, to let NVIDIA's tools allow it: sudo nvidia-ctk config "
-            "--in-place --set nvidia-container-cli.no-cgroups=false"
-        )
-    if code != errno.EACCES:
-        return f"{sentence} To check the driver: nvidia-smi"
-    if modes[node] & 0o006 == 0o006:
-        return (
-            f"{sentence} All users have the permission, so SELinux denies it. To allow devices in containers: sudo "
-            "setsebool -P container_use_devices on"
-        )
-    return (
-        f"{sentence} To allow all users, run this command and restart the machine: echo options nvidia "
-        "NVreg_DeviceFileMode=0666 | sudo tee /etc/modprobe.d/nvidia-nodes.conf"
-    )

@@ -42,11 +42,6 @@ INSTALL_ADVICE = (
     '{"features": {"cdi": true}} in /etc/docker/daemon.json. Then generate a CDI specification of the GPUs'
 )
 
-_DESKTOP_ADVICE = (
-    "Use the WSL 2 backend of Docker Desktop, and update Docker Desktop and the NVIDIA driver of Windows. The NVIDIA "
-    "Container Toolkit isn't needed"
-)
-
 
 @dataclass(frozen=True, slots=True)
 class GpuAccess:
@@ -136,9 +131,6 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
 
 def _make_missing_method_error(engine: Engine, way: GpuWay) -> GpuRefusedError:
     """Return the error for a method that an engine doesn't offer."""
-    if _is_desktop(engine):
-        sentence = f"Docker Desktop doesn't offer {way.words}. It gives GPUs to containers through its device driver."
-        return GpuRefusedError(sentence, "Omit --gpu-via")
     if way is GpuWay.RUNTIME:
         return GpuRefusedError(
             "Docker Engine can't give GPUs to containers through the nvidia runtime: the runtime isn't registered.",
@@ -248,8 +240,6 @@ def explain_access(engine: Engine, way: GpuWay, gpus: Sequence[str]) -> Iterator
         with explain_refusals(gpus):
             yield
     except GpuRefusedError as error:
-        if _is_desktop(engine):
-            raise GpuRefusedError(error.sentence, _DESKTOP_ADVICE, words=error.words) from error
         folders = engine.info.get("CDISpecDirs") or () if engine.is_here and way is GpuWay.CDI else ()
         path = cdi.find_specification(map(Path, folders), gpus)
         if path is None or GENERATE not in error.command:

@@ -5,9 +5,8 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
@@ -24,7 +23,6 @@ from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES, DiskSpace
 from harness.model.backend import (
     ImageState,
     KeptImage,
-    Meanwhile,
     Preparation,
     PreparationStep,
     Progress,
@@ -110,23 +108,20 @@ class Images:
         self,
         requirements: Sequence[Requirement],
         progress: Progress,
-        meanwhile: Meanwhile | None = None,
         jobs: int | None = None,
     ) -> Preparation:
         """Pull or build images that aren't up to date. The result has the id of each image.
 
         Up to `jobs` images are built at a time; the default depends on the number of CPUs. If a build fails, the other
-        builds continue. During builds, `meanwhile` is called with each environment whose image is available. Raises
-        CannotRunHereError if there is no builder, or if no image is available at all.
+        builds continue. Raises CannotRunHereError if there is no builder, or if no image is available at all.
         """
         at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MAX_BUILDS)
         missing = self.unprepared(requirements)
-        prepared = [other for other in requirements if other not in missing]
         missing_bases = self.unprepared(_find_bases(missing))
-        errors = self._prepare_images(missing_bases, progress, at_a_time, prepared, None)
+        errors = self._prepare_images(missing_bases, progress, at_a_time)
         errors |= {target.name: text for target in missing if target.base and (text := errors.get(target.base.name))}
         missing = [target for target in missing if target not in missing_bases and target.name not in errors]
-        errors |= self._prepare_images(missing, progress, at_a_time, prepared, meanwhile)
+        errors |= self._prepare_images(missing, progress, at_a_time)
         images: dict[str, str] = {}
         unavailable: dict[str, UnavailableError] = {}
         for requirement in requirements:
@@ -200,18 +195,8 @@ class Images:
             f"The image {recipe.make_tag(requirement)} could not be built:\n{last_lines}", "\n".join(advice)
         )
 
-    def _prepare_images(
-        self,
-        requirements: list[Requirement],
-        progress: Progress,
-        jobs: int,
-        others: Sequence[Requirement],
-        meanwhile: Meanwhile | None,
-    ) -> dict[str, str]:
-        """Pull or build images. Return the builder's last lines for each failed build, by environment.
-
-        Until the last image is available, call `meanwhile` with each of the `others`, and then with each new image.
-        """
+    def _prepare_images(self, requirements: list[Requirement], progress: Progress, jobs: int) -> dict[str, str]:
+        """Pull or build images. Return the builder's last lines for each failed build, by environment."""
         if not requirements:
             return {}
         builder, progress_lock = Builder(self._root), threading.Lock()
@@ -224,25 +209,14 @@ class Images:
         for queued in requirements:
             report(PreparationStep(queued.name, "waiting", Stage.WAITING))
         with ThreadPoolExecutor(jobs, thread_name_prefix="image") as pool:
-            futures = {pool.submit(self._prepare_image, target, builder, report): target for target in requirements}
-
-            def is_making() -> bool:
-                return not all(future.done() for future in futures)
-
+            futures = [pool.submit(self._prepare_image, target, builder, report) for target in requirements]
             try:
-                new_images = (
-                    futures[future]
-                    for future in as_completed(futures)
-                    if not future.exception() and not future.result()
-                )
-                for requirement in chain(others, new_images):
-                    if meanwhile and is_making():
-                        meanwhile(requirement.environment.name, report, is_making)
+                wait(futures)
             except BaseException:
                 builder.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        errors = {target.name: future.result() for future, target in futures.items()}
+        errors = {target.name: future.result() for target, future in zip(requirements, futures, strict=True)}
         return {name: message for name, message in errors.items() if message}
 
     def _prepare_image(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> str:

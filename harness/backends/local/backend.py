@@ -4,23 +4,17 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from harness.backends import compiled_code, worker
-from harness.backends.artifacts import read_folder
-from harness.backends.events import Events
-from harness.backends.local import cuda
 from harness.backends.local.environments import Environments
-from harness.backends.local.process import LocalProcess
 from harness.backends.protocol import RegisteredBackend
-from harness.backends.untrusted_text import Tail
 from harness.backends.verification import SCRIPT, Verification, verify_output
-from harness.files import get_cache_dir
+from harness.files import get_cache_dir, remove_folder
 from harness.machine import cpus, host, niceness
 from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES
 from harness.machine.gpu.host import find_driver_error
@@ -31,17 +25,19 @@ from harness.model.backend import (
     BackendFacts,
     GpuWay,
     LaunchHandle,
-    Meanwhile,
     Preparation,
     Progress,
     Supply,
     WheelRecipe,
 )
 from harness.model.environment import Device, Requirement
-from harness.model.errors import CannotRunHereError, UnavailableError, UsageError, explain_unwritable
+from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 from harness.model.gpu import GpuHost
-from harness.model.launch import Job, Outcome, Status
+from harness.model.launch import Job
 from harness.model.texts import format_plain
+
+if TYPE_CHECKING:
+    from harness.backends.local.launches import Launches
 
 
 class LocalBackend(RegisteredBackend):
@@ -61,7 +57,6 @@ class LocalBackend(RegisteredBackend):
         self._priority_cpus: Collection[int] = ()
         self._gpus: Sequence[str] = ()
         self._supply = cache(find_supply)
-        self._started: set[str] = set()  # the folders of compiled code in which a launch has succeeded
 
     @cached_property
     def environments(self) -> Environments:
@@ -146,9 +141,7 @@ class LocalBackend(RegisteredBackend):
             more={"pinning": "CPU affinity"} if cpus.can_pin() else {},
         )
 
-    def prepare(
-        self, requirements: Sequence[Requirement], progress: Progress, meanwhile: Meanwhile | None = None
-    ) -> Preparation:
+    def prepare(self, requirements: Sequence[Requirement], progress: Progress) -> Preparation:
         """Make the missing environments, one after the other. The result has the hash of each lock."""
         hashes: dict[str, str] = {}
         unavailable: dict[str, UnavailableError] = {}
@@ -164,49 +157,17 @@ class LocalBackend(RegisteredBackend):
         """Return True, because launches are processes of this machine."""
         return True
 
-    @contextmanager
-    def hold(self, requirement: Requirement, job: Job) -> Iterator[LaunchHandle]:
-        """Yield a launch in a new folder, which is removed afterwards."""
-        python = self._get_python(requirement)
+    @cached_property
+    def _launches(self) -> "Launches":
+        from harness.backends.local.launches import Launches  # noqa: PLC0415 - a dry run launches nothing
+
+        return Launches(self.environments, _get_scratch_folder(self._run), _get_code_folder(), lambda: self.gpu_host)
+
+    def hold(self, requirement: Requirement, job: Job) -> AbstractContextManager[LaunchHandle]:
+        """Return a context manager for a launch in a new folder, which is removed afterwards."""
+        self._get_python(requirement)
         self.environments.check(requirement)
-        limits, gpus, cache_name = job.limits, self.gpu_host.select(job.limits.gpus) if job.limits.gpus else [], ""
-        with (
-            self._create_scratch_folder(worker.collect_files(job, die_with_parent=True)) as folder,
-            _open_artifacts(folder) as artifacts,
-        ):
-            command, variables = [str(python), *worker.ARGUMENTS], _make_variables(python, folder, job)
-            if limits.gpus:
-                cache_name = compiled_code.name_cache(requirement.lock.sha256, job.files, gpus)
-                limits = compiled_code.allow_first_start(limits, requirement, gpus, cache_name, self._started)
-                first_name = compiled_code.name_cache(requirement.lock.sha256, {}, gpus)
-                packages, cache_folder = self.environments.packages(requirement), _get_code_folder()
-                (cache_folder / cache_name).mkdir(parents=True, exist_ok=True)
-                has_first = first_name in self._started and first_name != cache_name
-                first_cache = str(cache_folder / first_name) if has_first else ""
-                cache_variables = compiled_code.make_environ(str(cache_folder / cache_name), first_cache)
-                variables = cuda.make_variables(packages, limits.gpus, self.gpu_host, {**cache_variables, **variables})
-
-            def conclude(events: Events, ending: worker.Ending, stderr: Tail) -> Outcome:
-                image = requirement.lock.sha256
-                saved_files = read_folder(artifacts)
-                _, quota = read_quota(Path("/"))
-                outcome = worker.make_outcome(
-                    events, ending, stderr, image=image, artifacts=saved_files, gpus=gpus, quota=quota
-                )
-                if cache_name and outcome.status is Status.OK:
-                    self._started.add(cache_name)
-                return outcome
-
-            process = LocalProcess(
-                command,
-                folder,
-                variables,
-                limits,
-                takes_words=worker.is_waiting_for_words(job),
-                prior=self._priority_cpus,
-            )
-            with closing(process):
-                yield worker.HeldLaunch(process, job, limits.seconds, conclude)
+        return self._launches.hold(requirement, job, self._priority_cpus)
 
     def verify(self, requirement: Requirement) -> Verification:
         """Compare the installed packages of the environment with the lock, and read its GPU code if it was assumed."""
@@ -219,6 +180,8 @@ class LocalBackend(RegisteredBackend):
         verification = verify_output(requirement.lock.pins, process.stdout)
         if requirement.device is Device.CPU or not requirement.environment.is_unread:
             return verification
+        from harness.backends.local import cuda  # noqa: PLC0415 - only environments of nightly wheels need it
+
         return replace(
             verification, read=cuda.read_gpu_code(requirement.environment, self.environments.packages(requirement))
         )
@@ -234,7 +197,7 @@ class LocalBackend(RegisteredBackend):
         count = 0
         for parent in parents:
             count += sum(1 for _ in parent.glob("*"))
-            _remove(parent)
+            remove_folder(parent)
         return count
 
     def caches(self) -> list[str]:
@@ -244,7 +207,7 @@ class LocalBackend(RegisteredBackend):
     def clean_caches(self) -> int:
         """Remove the folders of compiled GPU code, and return their number."""
         names = self.caches()
-        _remove(_get_code_folder())
+        remove_folder(_get_code_folder())
         return len(names)
 
     def _get_python(self, requirement: Requirement) -> Path:
@@ -255,47 +218,6 @@ class LocalBackend(RegisteredBackend):
             )
         return self.environments.python(requirement)
 
-    @contextmanager
-    def _create_scratch_folder(self, files: Mapping[str, bytes]) -> Iterator[Path]:
-        """Yield a new folder with the files of a launch."""
-        parent = _get_scratch_folder(self._run)
-        with explain_unwritable(f"The folder {parent}", "To use another folder, set HARNESS_CACHE_DIR."):
-            parent.mkdir(parents=True, exist_ok=True)
-            folder = Path(tempfile.mkdtemp(dir=parent))
-            _write_files(folder, files)
-        try:
-            yield folder
-        finally:
-            _remove(folder)
-            with suppress(OSError):  # the folder may contain another launch of this run
-                parent.rmdir()
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder with all files that an untrusted script put into it."""
-    try:
-        shutil.rmtree(folder, ignore_errors=True)
-    except RecursionError:  # folders are nested too deeply for Python
-        subprocess.run(["rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
-
-
-def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    (folder / worker.ARTIFACTS).mkdir()
-
-
-@contextmanager
-def _open_artifacts(folder: Path) -> Iterator[int]:
-    """Keep a launch's folder of artifacts open during the launch, because a script could replace it with a link."""
-    handle = os.open(folder / worker.ARTIFACTS, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
 
 def _get_scratch_folder(run: str) -> Path:
     """Return the parent folder of launches' folders. It is in the user's cache, where nobody else can write."""
@@ -305,20 +227,6 @@ def _get_scratch_folder(run: str) -> Path:
 def _get_code_folder() -> Path:
     """Return the folder that contains the caches of compiled GPU code."""
     return get_cache_dir() / "gpu-code"
-
-
-def _make_variables(python: Path, folder: Path, job: Job) -> dict[str, str]:
-    """Return the environment variables of a launch. It inherits no variables from the user's shell."""
-    return {
-        "PATH": os.pathsep.join([str(python.parent), os.defpath]),
-        "HOME": str(folder),
-        "TMPDIR": str(folder),
-        "LANG": "C.UTF-8",
-        "PYTHONNOUSERSITE": "1",
-        "CUDA_VISIBLE_DEVICES": "-1",
-        **worker.ENVIRON,
-        **job.environ,
-    }
 
 
 def _can_give_priority(cpus: Collection[int]) -> bool:

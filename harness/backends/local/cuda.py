@@ -12,12 +12,6 @@ from harness.model.environment import Environment
 from harness.model.gpu import GpuHost
 
 
-def link_profiler(packages: Path) -> None:
-    """Link CUPTI under a name that TensorFlow 2.5 to 2.11 tries after a name with CUDA's version."""
-    for library in packages.glob("cuda_cupti/lib/libcupti.so.*"):
-        library.with_name("libcupti.so").symlink_to(library.name)
-
-
 def read_gpu_code(environment: Environment, packages: Path) -> Environment | None:
     """Return an environment of assumed GPU code with the code in its libraries; None if they contain no GPU code.
 

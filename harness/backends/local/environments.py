@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from harness.backends import wheels
-from harness.backends.local.cuda import link_profiler
 from harness.files import get_cache_dir, get_wheel_path, parse_json, write_atomically
 from harness.machine import child_process
 from harness.machine.interpreters import find_python
@@ -96,7 +95,7 @@ class Environments:
                     shutil.rmtree(folder)
                 progress(PreparationStep(name, f"installing {requirement.environment.title} on Python {python}"))
                 self._install(python, requirement, folder)
-                link_profiler(self.packages(requirement))
+                _link_profiler(self.packages(requirement))
                 marker = {"lock": requirement.lock.sha256, "python": str(python), "state": _hash_files(folder)}
                 write_atomically(folder / _MARKER, json.dumps(marker))
                 progress(PreparationStep(name, "installed", Stage.READY))
@@ -145,6 +144,12 @@ class Environments:
     ) -> tuple[int, str]:
         """Run a script in images/, for at most `seconds` if given. Returns its exit code and its output."""
         return child_process.run(["sh", str(self.root / "images" / script), *arguments], environ, seconds)
+
+
+def _link_profiler(packages: Path) -> None:
+    """Link CUPTI under a name that TensorFlow 2.5 to 2.11 tries after a name with CUDA's version."""
+    for library in packages.glob("cuda_cupti/lib/libcupti.so.*"):
+        library.with_name("libcupti.so").symlink_to(library.name)
 
 
 def _hash_files(folder: Path) -> str:

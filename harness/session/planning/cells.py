@@ -93,7 +93,6 @@ def use_fallbacks(draft: Draft) -> Draft:
         supply=_make_supply_check(draft),
         cards=draft.gpus,
         host=draft.gpu_host,
-        absent={name: f"{error.message.splitlines()[0].rstrip(':.')}." for name, error in draft.lacking.items()},
     )
     (baseline,) = replace_environments([draft.baseline], fallbacks)
     return replace(

@@ -35,8 +35,7 @@ def plan(
     Wheels of sources are built, with a message to `say`. With `wait`, a build waits for the end of another run. Without
     `builds`, nothing is built: `say` gets a message about each missing wheel, and its environment has the packages of
     its base. Such a plan can't be run.
-    `lacking` contains environments that turned out to be unavailable, with the reasons. They aren't used as fallbacks,
-    and their cells are unavailable.
+    `lacking` contains environments that turned out to be unavailable, with the reasons. Their cells are unavailable.
 
     Raises UsageError if the request is invalid, NothingSelectedError if it selects no cell, FileError if all selected
     scenarios have invalid files, UntrustedError if a build needs --trust, and CannotRunHereError if this machine
@@ -87,13 +86,3 @@ def _finish(draft: Draft) -> Planned:
         refused=draft.refused,
         packages=draft.packages,
     )
-
-
-def replace_fallbacks(planned: Planned, lacking: Mapping[str, UnavailableError]) -> Planned | None:
-    """Return the plan with the next fallback environments instead of unavailable ones; None if none are left."""
-    lost_roles = {fallback.role for fallback in planned.plan.stand_ins if fallback.environment in lacking}
-    if not lost_roles:
-        return None
-    new_plan = plan(replace(planned.request, seed=planned.plan.seed), lacking)  # type: ignore[arg-type]
-    roles = {fallback.role for fallback in new_plan.plan.stand_ins}
-    return replace(new_plan, request=planned.request) if lost_roles & roles else None

@@ -9,7 +9,7 @@ import pytest
 from harness.backends.docker import images
 from harness.backends.docker.images import Images
 from harness.backends.docker.recipe import BASE, CUDA, FROM, LOCK, PYTHON, RECIPE
-from harness.model.backend import ImageState, KeptImage, Preparation, PreparationStep, Stage, WheelRecipe
+from harness.model.backend import ImageState, KeptImage, Preparation, Stage, WheelRecipe
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, NothingPreparedError, UsageError
 from tests.backends.conftest import requirement_of
@@ -66,12 +66,12 @@ def image_of(name):
 class World:
     """A project, an engine that has the base of Python 3.11, and a builder that fails for what `broken` names.
 
-    `interrupted` targets are built until the builder is stopped, and those in `after` until their event is set.
+    `interrupted` targets are built until the builder is stopped.
     """
 
     def __init__(self, root):
         self.root, self.engine = root, FakeEngine({BASE_IMAGE: None})
-        self.targets, self.broken, self.interrupted, self.after = [], {}, set(), {}
+        self.targets, self.broken, self.interrupted = [], {}, set()
         self.is_stopped, self.stopped = False, threading.Event()
         self.locks = root / "images" / "locks"
         self.locks.mkdir()
@@ -82,8 +82,6 @@ class World:
         tell("environment 1/1: x")
         if target in self.interrupted:
             self.stopped.wait()
-        if target in self.after:
-            assert self.after[target].wait(30)
         if target in self.broken:
             return f"ERROR: {self.broken[target]}"
         labels = {k.removeprefix("labels."): v for k, v in settings.items() if k.startswith("labels.")}
@@ -191,57 +189,9 @@ def test_an_interruption_stops_the_builds_and_says_no_more(world, monkeypatch):
     def interrupt(futures):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(images, "as_completed", interrupt)
+    monkeypatch.setattr(images, "wait", interrupt)
     with pytest.raises(KeyboardInterrupt):
         world.prepare(world.one)
-    assert Stage.READY not in {step.stage for step in world.steps}
-
-
-class Ready:
-    """Hears which images are there while others are being made; `last` may be made once it heard of `until`."""
-
-    def __init__(self, world, last, until):
-        self.names, self.until = [], until
-        world.after[last] = self.event = threading.Event()
-
-    def __call__(self, name, progress, is_making):
-        assert is_making()
-        self.names.append(name)
-        progress(PreparationStep(name, "tried"))
-        if name == self.until:
-            self.event.set()
-
-
-def test_while_others_are_made_it_is_told_which_images_are_there(world):
-    three = requirement_of(world.locks, "three")
-    world.prepare(world.one)
-    ready = Ready(world, "cpu-three", until="two")
-    world.prepare(three, world.two, world.one, meanwhile=ready)
-    assert ready.names == ["one", "two"]
-    assert [step.environment for step in world.steps if step.words == "tried"] == ["one", "two"]
-    # where nothing is made, nothing is there early
-    world.prepare(world.one, world.two, meanwhile=lambda *_: pytest.fail("it was told"))
-
-
-def test_what_could_not_be_made_is_not_told_to_be_there(world):
-    world.prepare(world.one)
-    world.broken["cpu-two"] = "no such package"
-    ready = Ready(world, "cpu-three", until="one")
-    world.prepare(world.one, world.two, requirement_of(world.locks, "three"), meanwhile=ready)
-    # the third may be there before the second has failed
-    assert ready.names[0] == "one"
-    assert "two" not in ready.names
-
-
-def test_what_fails_in_an_image_that_is_there_stops_the_builds(world):
-    world.prepare(world.one)
-    world.interrupted.add("cpu-two")
-
-    def refuse(*_):
-        raise CannotRunHereError("The Docker Engine answers no more.")
-
-    with pytest.raises(CannotRunHereError, match="answers no more"):
-        world.prepare(world.one, world.two, meanwhile=refuse)
     assert Stage.READY not in {step.stage for step in world.steps}
 
 
