@@ -7,7 +7,6 @@ import typer
 
 from harness.backends import registry
 from harness.cli import completion
-from harness.machine.gpu import clocks
 from harness.machine.lock import hold_machine, hold_run_lock
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import counted
@@ -27,6 +26,8 @@ def clean(
 
     Leftovers are containers, temporary folders and GPU clock locks. Runs that are in progress aren't touched.
     """
+    from harness.machine.gpu import clocks  # noqa: PLC0415 - not needed for --help
+
     removals, kept_caches, removed_count = [], [], 0
     run_id = Path(run).resolve().name if run else ""
     # a run in progress holds its lock or the machine's lock, so its files aren't removed

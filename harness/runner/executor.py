@@ -17,10 +17,11 @@ from harness.model.scenario import Cell
 from harness.plan.groups import order, order_turn
 from harness.runner.blocks import choose_starts, plan_blocks
 from harness.runner.budget import GroupBudget, RoundRequest
-from harness.runner.launching import Launching, LaunchSlot, LaunchStore, Watch, share_seconds
+from harness.runner.launching import Launching, LaunchSlot, Watch, share_seconds
 from harness.runner.rounds import RoundLog
 from harness.runner.schedule import Pairs, RunEstimate, Schedule, limit_to_budget, needed_budget
 from harness.runner.stop_rules import Widths
+from harness.store.folder import RunFolder
 
 #: Interleaving ends early if the turns of the slowest launch have taken this multiple of the planned measurement time.
 #: But there are at least three turns.
@@ -68,7 +69,7 @@ class RunExecutor:
     """
 
     plan: Plan
-    folder: LaunchStore
+    folder: RunFolder
     backend: Backend
     requirements: Mapping[str, Requirement]
     job: Callable[[Cell, Sampling], Job]

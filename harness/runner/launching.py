@@ -15,6 +15,7 @@ from typing import Protocol
 from harness.model.backend import LaunchHandle
 from harness.model.launch import BESIDE_STARTS, Launch, Outcome, Role, Seen, Status
 from harness.model.scenario import Cell
+from harness.store.folder import RunFolder
 
 #: The advice for a launch that ended without a result, by its status.
 ADVICE = {
@@ -52,18 +53,6 @@ class Watched(Protocol):
 
 #: Returns a context manager that surrounds one launch and monitors it.
 Watch = Callable[[], AbstractContextManager[Watched]]
-
-
-class LaunchStore(Protocol):
-    """Stores launches as they end, such as in a run's folder."""
-
-    def write_artifacts(self, launch: str, artifacts: Mapping[str, bytes]) -> list[str]:
-        """Store the artifacts of a launch. Return their paths, relative to the run's folder."""
-        ...
-
-    def append(self, launch: Launch) -> None:
-        """Store a finished launch. Its artifacts must be stored before."""
-        ...
 
 
 class LaunchMonitor(ExitStack):
@@ -192,7 +181,7 @@ class Launching:
         yield
         self.seconds += self._clock() - start
 
-    def store(self, folder: LaunchStore) -> Launch:
+    def store(self, folder: RunFolder) -> Launch:
         """Store the finished launch, remove its leftovers, which may take a long time, and return the launch."""
         start = self._clock()
         outcome = self._handle.outcome()
@@ -212,7 +201,7 @@ class Launching:
         self._stack.close()
         return launch
 
-    def store_interrupted(self, folder: LaunchStore) -> None:
+    def store_interrupted(self, folder: RunFolder) -> None:
         """Store the launch as interrupted, unless it is already stored and only its leftovers remain."""
         if not self._is_stored:
             folder.append(self._record(Outcome(status=Status.INTERRUPTED)))

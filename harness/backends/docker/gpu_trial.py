@@ -47,10 +47,6 @@ _INIT_ERRORS = {
     802: "The GPUs are connected by NVSwitch, and their fabric manager isn't running. To start it: sudo systemctl "
     "start nvidia-fabricmanager",
     803: "The driver's library and its kernel module have different versions. Restart the machine.",
-    804: "The image replaces the driver's library with a library for newer CUDA, which this GPU doesn't support. "
-    "Rebuild the image, or update the driver.",
-    999: "The driver can't start CUDA. Reload its module, or restart the machine: sudo rmmod nvidia_uvm && sudo "
-    "modprobe nvidia_uvm",
 }
 
 
