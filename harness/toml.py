@@ -329,7 +329,7 @@ def format_value(value: object) -> str:
         case list():
             return f"[{', '.join(map(format_value, value))}]"
         case str():
-            # TOML accepts JSON's escapes, except those of characters above U+FFFF
+            # an escape of JSON is valid TOML, but not one of a character above U+FFFF
             text = json.dumps(value, ensure_ascii=False)
             return re.sub(r"[\x7f-\x9f\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)
         case float():

@@ -42,6 +42,11 @@ INSTALL_ADVICE = (
     '{"features": {"cdi": true}} in /etc/docker/daemon.json. Then generate a CDI specification of the GPUs'
 )
 
+_DESKTOP_ADVICE = (
+    "Use the WSL 2 backend of Docker Desktop, and update Docker Desktop and the NVIDIA driver of Windows. The NVIDIA "
+    "Container Toolkit isn't needed"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class GpuAccess:
@@ -240,6 +245,8 @@ def explain_access(engine: Engine, way: GpuWay, gpus: Sequence[str]) -> Iterator
         with explain_refusals(gpus):
             yield
     except GpuRefusedError as error:
+        if _is_desktop(engine):
+            raise GpuRefusedError(error.sentence, _DESKTOP_ADVICE, words=error.words) from error
         folders = engine.info.get("CDISpecDirs") or () if engine.is_here and way is GpuWay.CDI else ()
         path = cdi.find_specification(map(Path, folders), gpus)
         if path is None or GENERATE not in error.command:
