@@ -25,7 +25,7 @@ from tests.conftest import ROOT
 from tests.stand_in.gpus import H100, Machine
 
 CARD = Gpu(0, "GPU-90", "NVIDIA H100", (9, 0), 80 * 2**30)
-HOST = GpuHost(cards=[CARD], driver="550.54.15")
+HOST = GpuHost(gpus=[CARD], driver="550.54.15")
 
 
 def gpu_check(machine: Machine, results: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -70,7 +70,7 @@ def test_with_a_gpu_and_without_an_engine_the_other_checks_pass(stand_ins, tmp_p
     ]
     assert "this backend runs launches without containers" in outcomes[2][1]
     # the recording is test data as it is
-    assert [gpu.name for gpu in host.read(Replay(files["nvml.jsonl"].splitlines())).cards] == [H100.name]
+    assert [gpu.name for gpu in host.read(Replay(files["nvml.jsonl"].splitlines())).gpus] == [H100.name]
     assert set(files) == {"summary.md", "version.txt", "nvml.txt", "nvml.jsonl", "cdi.txt"}
     for name in here():
         assert not any(name in text for text in files.values()), name
@@ -198,7 +198,7 @@ def test_half_a_line_of_a_run_that_was_stopped_is_masked_as_text(tmp_path):
 
 def steps_on(card: Gpu, driver: str, folder: Path, **changes: Any) -> dict[str, Step]:
     """Return the steps by name, as `make gpu-check` plans them on this GPU."""
-    host = GpuHost(cards=[card], driver=driver, needs_packages=bool(changes.get("without_engine")))
+    host = GpuHost(gpus=[card], driver=driver, needs_packages=bool(changes.get("without_engine")))
     plan = Plan(find_newest([card], host), "0", 5.0, folder, **changes)
     return {step.name: step for step in plan.steps()}
 

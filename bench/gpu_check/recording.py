@@ -158,7 +158,7 @@ def _read(value: Any) -> Any:
 def record(seconds: float) -> list[str]:
     """Record the reads of this machine's GPUs at the start of a run, and `seconds` of watching. Return the lines."""
     recorder = Recorder()
-    cards = read(recorder).cards
+    cards = read(recorder).gpus
     with keep_driver_loaded(cards, recorder):
         if cards:
             with GpuMonitor(cards, recorder):

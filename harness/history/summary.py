@@ -226,10 +226,10 @@ def _identify_machine(run: Run) -> Measurer:
 
 def _describe_driver(run: Run) -> str:
     """Return the models and the driver of the launches' GPUs; empty on the CPU, or if the GPUs are unknown."""
-    cards = run.host.get("gpus") if run.plan.limits.gpus else None
-    if not isinstance(cards, Sequence) or isinstance(cards, str):
+    gpus = run.host.get("gpus") if run.plan.limits.gpus else None
+    if not isinstance(gpus, Sequence) or isinstance(gpus, str):
         return ""
-    names = [f"{card.get('name', 'GPU')}, driver {card.get('driver') or 'unknown'}" for card in cards]
+    names = [f"{gpu.get('name', 'GPU')}, driver {gpu.get('driver') or 'unknown'}" for gpu in gpus]
     return "; ".join(dict.fromkeys(names))
 
 

@@ -184,7 +184,7 @@ class GpuHost:
     normal on WSL2. `needs_packages`: launches have no image, so they get CUDA only from packages of their environment.
     """
 
-    cards: Sequence[Gpu] = ()
+    gpus: Sequence[Gpu] = ()
     driver: str = ""
     cuda: tuple[int, int] | None = None
     absent: str = ""
@@ -200,7 +200,7 @@ class GpuHost:
         """
         # a driver may hide the names of instances
         requested = {*gpus, *(index for index, colon, _ in (name.partition(":") for name in gpus) if colon)}
-        return [card for card in self.cards if ALL in requested or card.names & requested]
+        return [gpu for gpu in self.gpus if ALL in requested or gpu.names & requested]
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def split(
     requirements: Mapping[str, Requirement],
     environments: Mapping[str, Environment],
     *,
-    cards: Sequence[Gpu] = (),
+    gpus: Sequence[Gpu] = (),
     host: GpuHost = CPU_ALONE,
     anyway: Collection[str] = (),
 ) -> tuple[list[Cell], list[Unavailable]]:
@@ -43,7 +43,7 @@ def split(
     its GPU code runs on the GPUs, it has the packages that the scenario needs, and its release supports the settings.
     `environments` contains the environments of the catalog and of the cells. `requirements` contains the environments
     of the cells on their devices, by their names in the run (Requirement.name). Every launch on GPUs gets all of
-    `cards`. The GPU check is skipped if there are no `cards`, or if `host` has no information about the GPUs. The
+    `gpus`. The GPU check is skipped if there are no `gpus`, or if `host` has no information about the GPUs. The
     environments in `anyway` only need CUDA to pass the GPU check.
     """
     devices = {cell.device for cell in cells}
@@ -59,7 +59,7 @@ def split(
     def explain_gpu(name: str) -> Reason | None:
         if name in anyway and can_try(environments[name], host):
             return None
-        gpu_fit = assess_on_gpus(environments[name], alternatives, cards, host)
+        gpu_fit = assess_on_gpus(environments[name], alternatives, gpus, host)
         return (gpu_fit.reason, gpu_fit.advice) if gpu_fit.is_impossible else None
 
     def check_gpu(cell: Cell) -> Reason | None:
@@ -72,7 +72,7 @@ def split(
         )
 
     def check_setting(cell: Cell) -> Reason | None:
-        return settings.explain_refusal(cell, scenarios[cell.scenario], environments[cell.environment], cards)
+        return settings.explain_refusal(cell, scenarios[cell.scenario], environments[cell.environment], gpus)
 
     available, unavailable = list(cells), []
     for check in (check_work, check_device, check_gpu, check_packages, check_setting):
@@ -150,30 +150,28 @@ def find_nearest_with(device: Device, to: Environment, catalog: Iterable[Environ
     return min(candidates, key=lambda environment: (distance(environment), environment.release), default=None)
 
 
-def assess_on_gpus(
-    environment: Environment, catalog: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost
-) -> Fit:
+def assess_on_gpus(environment: Environment, catalog: Iterable[Environment], gpus: Sequence[Gpu], host: GpuHost) -> Fit:
     """Return how an environment runs on the GPUs. If it can't, the advice names an environment that can."""
-    own_fit = fit(environment, cards, host)
+    own_fit = fit(environment, gpus, host)
     if not own_fit.is_impossible:
         return own_fit
     environments = list(catalog)
-    other = find_nearest_on(cards, host, environment, environments)
-    newer = find_nearest_on(cards, replace(host, driver="", cuda=None), environment, environments)
+    other = find_nearest_on(gpus, host, environment, environments)
+    newer = find_nearest_on(gpus, replace(host, driver="", cuda=None), environment, environments)
     if newer and newer.release[0] == environment.release[0] and (not other or other.release[0] != newer.release[0]):
         # with a newer driver, an environment of the same major version would run
-        update = fit(newer, cards, host).advice
+        update = fit(newer, gpus, host).advice
         own_fit = replace(own_fit, advice=f"{update} Then use {newer.name}." if newer != environment else update)
     if other is None:
         no_environment = "No environment in the catalog runs on this GPU. Measure on the CPU, or on another GPU."
         return replace(own_fit, advice=own_fit.advice or no_environment)
-    other_fit = fit(other, cards, host)
+    other_fit = fit(other, gpus, host)
     alternative = f"{other.name} ({other_fit.support})." if other_fit.effort else f"{other.name}."
     return replace(own_fit, advice=f"{own_fit.advice} Or use {alternative}" if own_fit.advice else f"Use {alternative}")
 
 
 def find_nearest_on(
-    cards: Sequence[Gpu], host: GpuHost, to: Environment, catalog: Iterable[Environment]
+    gpus: Sequence[Gpu], host: GpuHost, to: Environment, catalog: Iterable[Environment]
 ) -> Environment | None:
     """Return the best environment on these GPUs as an alternative to `to`, which can't run on them; or None.
 
@@ -187,22 +185,20 @@ def find_nearest_on(
         its_major, its_minor, _ = environment.release
         # a later major version continues where the earlier one ended
         distance = abs(its_minor - minor) if its_major == major else (its_minor if its_major > major else -its_minor)
-        return fit(environment, cards, host).effort, its_major != major, distance, -its_minor, environment.name
+        return fit(environment, gpus, host).effort, its_major != major, distance, -its_minor, environment.name
 
     candidates = [
         environment
         for environment in catalog
-        if environment.gpu_code and not fit(environment, cards, host).is_impossible
+        if environment.gpu_code and not fit(environment, gpus, host).is_impossible
     ]
     return min(candidates, key=rank, default=None)
 
 
-def list_names_on(cards: Sequence[Gpu], host: GpuHost, catalog: Iterable[Environment]) -> list[str]:
+def list_names_on(gpus: Sequence[Gpu], host: GpuHost, catalog: Iterable[Environment]) -> list[str]:
     """Return the names of the environments that run on the GPUs, with the support of those that don't run well."""
     fits = [
-        (environment.name, fit(environment, cards, host))
-        for environment in catalog
-        if Device.GPU in environment.devices
+        (environment.name, fit(environment, gpus, host)) for environment in catalog if Device.GPU in environment.devices
     ]
     usable = sorted(
         ((name, own_fit) for name, own_fit in fits if not own_fit.is_impossible), key=lambda pair: pair[1].effort
@@ -210,23 +206,23 @@ def list_names_on(cards: Sequence[Gpu], host: GpuHost, catalog: Iterable[Environ
     return [f"{name} ({own_fit.support})" if own_fit.effort else name for name, own_fit in usable]
 
 
-def describe_gpu_support(chosen: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost) -> str:
+def describe_gpu_support(chosen: Iterable[Environment], gpus: Sequence[Gpu], host: GpuHost) -> str:
     """Return a sentence with the number of environments that run on the GPUs, and their names if they are few."""
     with_gpu = [environment for environment in chosen if Device.GPU in environment.devices]
-    usable = list_names_on(cards, host, with_gpu)
-    models = joined(list(dict.fromkeys(card.name for card in cards)))
+    usable = list_names_on(gpus, host, with_gpu)
+    models = joined(list(dict.fromkeys(gpu.name for gpu in gpus)))
     if not usable:
         return f"{models}: no environment runs here."
     listed = "" if len(usable) > _MAX_LISTED else f": {joined(usable)}"
     return f"{models}: {len(usable)} of {counted(len(with_gpu), 'environment')} run here{listed}."
 
 
-def list_compiled(environments: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost) -> dict[str, str]:
+def list_compiled(environments: Iterable[Environment], gpus: Sequence[Gpu], host: GpuHost) -> dict[str, str]:
     """Return the support of each environment that isn't completely native, by name.
 
     An environment that can't run gets TRIED and the reason, because it is launched anyway.
     """
-    fits = {environment.name: fit(environment, cards, host) for environment in environments}
+    fits = {environment.name: fit(environment, gpus, host) for environment in environments}
     return {
         name: f"{TRIED}: {own_fit.reason}" if own_fit.is_impossible else own_fit.support.value
         for name, own_fit in fits.items()
@@ -235,11 +231,11 @@ def list_compiled(environments: Iterable[Environment], cards: Sequence[Gpu], hos
 
 
 def list_gpu_rows(
-    chosen: Iterable[Environment], catalog: Mapping[str, Environment], cards: Sequence[Gpu], host: GpuHost
+    chosen: Iterable[Environment], catalog: Mapping[str, Environment], gpus: Sequence[Gpu], host: GpuHost
 ) -> list[dict[str, Any]]:
     """Return a table row for each environment with GPU code: name, support on the GPUs, reason and advice."""
     with_gpu = [environment for environment in chosen if Device.GPU in environment.devices]
-    fits = [(environment, assess_on_gpus(environment, catalog.values(), cards, host)) for environment in with_gpu]
+    fits = [(environment, assess_on_gpus(environment, catalog.values(), gpus, host)) for environment in with_gpu]
     return [
         {"name": environment.name, "way": own_fit.support.value, "reason": own_fit.reason, "advice": own_fit.advice}
         for environment, own_fit in fits

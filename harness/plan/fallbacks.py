@@ -37,7 +37,7 @@ def find_fallbacks(
     locked: Callable[[str], Requirement],
     *,
     supply: Callable[[Requirement], Supply] = lambda requirement: Supply.HERE,
-    cards: Sequence[Gpu] = (),
+    gpus: Sequence[Gpu] = (),
     host: GpuHost = CPU_ALONE,
 ) -> list[StandIn]:
     """Return the best fallback for each environment of the `cells` that can't run on this machine.
@@ -47,9 +47,9 @@ def find_fallbacks(
     GPUs, and nothing is known about them, there are no fallbacks.
     """
     device = cells[0].device if cells else Device.CPU
-    if device is Device.GPU and not cards:
+    if device is Device.GPU and not gpus:
         return []
-    search = _FallbackSearch(cells, scenarios, catalog, locked, device, supply, cards, host)
+    search = _FallbackSearch(cells, scenarios, catalog, locked, device, supply, gpus, host)
     environments = {cell.environment for cell in cells}
     roles = [
         search.find_candidates(role, instead[role])
@@ -94,7 +94,7 @@ class _FallbackSearch:
     locked: Callable[[str], Requirement]
     device: Device
     supply: Callable[[Requirement], Supply]
-    cards: Sequence[Gpu]
+    gpus: Sequence[Gpu]
     host: GpuHost
 
     def can_run(self, name: str) -> bool:
@@ -109,7 +109,7 @@ class _FallbackSearch:
         return self._fit(name).support is Support.OLDER
 
     def _fit(self, name: str) -> Fit:
-        return fit(self.catalog[name], self.cards, self.host)
+        return fit(self.catalog[name], self.gpus, self.host)
 
     def find_candidates(self, role: str, patterns: Sequence[str]) -> _Candidates:
         """Return the possible fallbacks for the environment `role` among names or globs, in order of preference."""
@@ -132,7 +132,7 @@ class _FallbackSearch:
 
     def make_stand_in(self, role: _Candidates, name: str, *, is_itself_too: bool) -> StandIn:
         """Return the fallback `name` for an environment, with the GPU that can't run this environment, if any."""
-        model = next((card.name for card in self.cards if fit(role.of, [card], self.host).is_impossible), "")
+        model = next((gpu.name for gpu in self.gpus if fit(role.of, [gpu], self.host).is_impossible), "")
         no_python = f"Python {role.of.python} is missing, and uv can't download it"
         return StandIn(
             environment=name,

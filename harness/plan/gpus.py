@@ -134,12 +134,12 @@ def judge(
     return _judge_compiled(environment, capability, driver_cuda)
 
 
-def fit(environment: Environment, cards: Sequence[Gpu], host: GpuHost) -> Fit:
+def fit(environment: Environment, gpus: Sequence[Gpu], host: GpuHost) -> Fit:
     """Return how an environment runs if every launch gets all of these GPUs: the worst result of a single GPU.
 
     If nothing is known about the machine's GPUs, the result is native.
     """
-    fits = [] if host.absent else [judge(environment, card.capability, host.cuda, host.driver) for card in cards]
+    fits = [] if host.absent else [judge(environment, gpu.capability, host.cuda, host.driver) for gpu in gpus]
     worst = max(fits, key=lambda card_fit: card_fit.rank, default=Fit(Support.NATIVE))
     if not can_try(environment, host) and not worst.is_impossible:
         return Fit(Support.CANNOT, _NO_PACKAGES, "Measure this environment in containers, with Docker Engine.")

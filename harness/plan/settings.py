@@ -121,7 +121,7 @@ def _add_default_values(
 
 
 def explain_refusal(
-    cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
+    cell: Cell, scenario: Scenario, environment: Environment, gpus: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     """Return why the cell can't have one of its settings (a clause) and advice (a sentence); None if it can."""
     checks = {
@@ -132,14 +132,14 @@ def explain_refusal(
     }
     for name in scenario.settings:
         value = cell.axes[name]
-        problem = checks[name](value, cell, scenario, environment, cards) if name in checks else None
+        problem = checks[name](value, cell, scenario, environment, gpus) if name in checks else None
         if problem and value != AS_IT_COMES:
             return problem
     return None
 
 
 def _check_tf32(
-    value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
+    value: str, cell: Cell, scenario: Scenario, environment: Environment, gpus: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     if cell.device is Device.CPU:
         return "TF32 is a format of NVIDIA GPUs, but this cell runs on the CPU", "Add --gpu, or omit tf32."
@@ -148,7 +148,7 @@ def _check_tf32(
     if environment.release < _TF32 and not environment.gpu_image:
         reason = f"TF32 needs TensorFlow 2.4 or newer (CUDA 11), but {environment.name} is older"
         return reason, "Choose a newer environment."
-    old_card = next((card for card in cards if card.capability < AMPERE), None)
+    old_card = next((gpu for gpu in gpus if gpu.capability < AMPERE), None)
     if old_card:
         return (
             "TF32 needs a GPU of compute capability 8.0 or higher, "
@@ -159,7 +159,7 @@ def _check_tf32(
 
 
 def _check_cuda_loading(
-    value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
+    value: str, cell: Cell, scenario: Scenario, environment: Environment, gpus: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     if cell.device is Device.CPU:
         return (
@@ -175,7 +175,7 @@ def _check_cuda_loading(
 
 
 def _check_precision(
-    value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
+    value: str, cell: Cell, scenario: Scenario, environment: Environment, gpus: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     if not scenario.uses_keras:
         return f"precision is a Keras policy, but {scenario.name} doesn't use Keras", "Omit precision."
@@ -186,7 +186,7 @@ def _check_precision(
 
 
 def _check_deterministic(
-    value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
+    value: str, cell: Cell, scenario: Scenario, environment: Environment, gpus: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     if value == "on" and cell.device is Device.CPU and environment.release < _CPU_DETERMINISM:
         return (

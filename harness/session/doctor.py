@@ -69,26 +69,26 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
         for environment in environments
         if typed and device in environment.devices and lock_file(project, environment, device).is_file()
     ]
-    cards, gpu_errors = host.cards[:1], []
+    selected_gpus, gpu_errors = host.gpus[:1], []
     try:
         if gpu_names:
             gpu_names = selection.resolve_names(gpu_names, host, typed=bool(gpus))
-            cards = selection.select_gpus(gpu_names, host)
+            selected_gpus = selection.select_gpus(gpu_names, host)
     except CannotRunHereError as error:  # the error is the result of the check
-        cards, gpu_errors = [], [prerequisites.report_unavailable_gpus(error.message, error.advice)]
+        selected_gpus, gpu_errors = [], [prerequisites.report_unavailable_gpus(error.message, error.advice)]
     checks = backend.findings(locks, gpu_names)
     # the driver of a remote engine can only be checked by a launch
     checks += [
         prerequisites.check_gpu_driver(host, wanted=bool(gpu_names) and host.is_here),
-        *map(prerequisites.check_gpu, host.cards),
+        *map(prerequisites.check_gpu, host.gpus),
     ]
     # settings are only checked on the GPUs of the launches
-    checks += [check for card in host.select(gpu_names) for check in prerequisites.check_gpu_settings(card)]
+    checks += [check for gpu in host.select(gpu_names) for check in prerequisites.check_gpu_settings(gpu)]
     document: dict[str, Any] = {"checks": [*map(_describe_check, [*checks, *gpu_errors])]}
-    if cards:
-        document["gpus"] = [{"index": card.index, "name": card.name} for card in cards]
-        document["environments"] = list_gpu_rows(environments, catalog, cards, host)
-        document["gpu_sentence"] = describe_gpu_support(environments, cards, host)
+    if selected_gpus:
+        document["gpus"] = [{"index": gpu.index, "name": gpu.name} for gpu in selected_gpus]
+        document["environments"] = list_gpu_rows(environments, catalog, selected_gpus, host)
+        document["gpu_sentence"] = describe_gpu_support(environments, selected_gpus, host)
     return document
 
 

@@ -136,11 +136,13 @@ def announce_fallbacks(plan: Plan, listener: Listener) -> None:
         listener.say(sentence)
 
 
-def hold_gpus(resources: ExitStack, limits: Limits, cards: Sequence[Gpu], clock: str, listener: Listener) -> None:
+def hold_gpus(
+    resources: ExitStack, limits: Limits, selected_gpus: Sequence[Gpu], clock: str, listener: Listener
+) -> None:
     """Keep the GPUs' driver loaded, and their clocks locked if requested, until `resources` are released."""
     if limits.gpus:
-        resources.enter_context(keep_driver_loaded(cards))
-        resources.enter_context(clocks.lock_clocks(cards, clock))
+        resources.enter_context(keep_driver_loaded(selected_gpus))
+        resources.enter_context(clocks.lock_clocks(selected_gpus, clock))
     if clock:
         listener.say(f"The clocks of the GPUs are locked for this run, {run_info.clock(clock)}.")
 

@@ -217,9 +217,11 @@ def make_changed_error(path: Path, what: str) -> UsageError:
     return UsageError(f"{what} has changed since {path} was started.", "Start a new run.")
 
 
-def read_machine_facts(limits: Limits, cards: Sequence[Gpu], gpu_host: GpuHost, clock: str = "") -> dict[str, Any]:
+def read_machine_facts(
+    limits: Limits, selected_gpus: Sequence[Gpu], gpu_host: GpuHost, clock: str = ""
+) -> dict[str, Any]:
     """Return the facts about this machine for run.json, with its GPUs and locked clocks if launches use GPUs."""
-    gpu_facts = gpus.collect_facts(cards, gpu_host, clock) if limits.gpus else {}
+    gpu_facts = gpus.collect_facts(selected_gpus, gpu_host, clock) if limits.gpus else {}
     # describes the pinned CPUs and what they share with other CPUs; empty if launches aren't pinned
     pinning = cpus.describe(limits.cpus, topology.read(), os.sched_getaffinity(0))
     return {**host.read_facts(), "pinned_to": pinning, **gpu_facts}

@@ -24,15 +24,15 @@ def divide_into_slots(planned: Planned, count: int | None) -> list[Slot]:
 
 def choose_slot_gpus(planned: Planned) -> Sequence[Gpu]:
     """Return the GPUs for slots, one GPU per slot. Raises UsageError if the GPUs are different models."""
-    cards = planned.gpus if planned.request.gpus else planned.gpu_host.cards
-    models = {card.name: card for card in cards}
+    selected_gpus = planned.gpus if planned.request.gpus else planned.gpu_host.gpus
+    models = {gpu.name: gpu for gpu in selected_gpus}
     if len(models) > 1:
-        names = "; ".join(f"{card.index}: {card.name}" for card in models.values())
+        names = "; ".join(f"{gpu.index}: {gpu.name}" for gpu in models.values())
         raise UsageError(
             f"Slots have one GPU each, and the GPUs are different models ({names}): results would depend on the slot.",
             "Pass GPUs of one model with --gpus.",
         )
-    return cards
+    return selected_gpus
 
 
 def limit_to_slot(planned: Planned, slot: Slot, slots: int) -> Planned:
@@ -47,5 +47,5 @@ def limit_to_slot(planned: Planned, slot: Slot, slots: int) -> Planned:
     )
     limits = add_cores(limits, request, planned.scenarios.values(), slot.cpus)
     host = registry.find_gpu_host(request.backend, planned.project.root) if slot.gpu else CPU_ALONE
-    cards = gpus.select_gpus(limits.gpus, host) if slot.gpu else []
-    return replace(planned, plan=replace(planned.plan, limits=limits), gpu_host=host, gpus=cards)
+    selected_gpus = gpus.select_gpus(limits.gpus, host) if slot.gpu else []
+    return replace(planned, plan=replace(planned.plan, limits=limits), gpu_host=host, gpus=selected_gpus)

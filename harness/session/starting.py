@@ -171,9 +171,9 @@ def reopen_run(earlier_run: Earlier, listener: Listener, resources: ExitStack) -
     Raises UsageError if a file or image of the run has changed.
     """
     stored_run, planned, path = earlier_run.run, earlier_run.planned, earlier_run.folder.path
-    limits, cards, root = stored_run.plan.limits, planned.gpus, planned.project.root
+    limits, selected_gpus, root = stored_run.plan.limits, planned.gpus, planned.project.root
     jobs = JobMaker(planned.project, planned.scenarios, limits)
-    hold_gpus(resources, limits, cards, stored_run.plan.lock_clocks, listener)
+    hold_gpus(resources, limits, selected_gpus, stored_run.plan.lock_clocks, listener)
     # use the original backend, because the decision to run an untrusted script was made for it
     gpu_way = next((way for way in GpuWay if way.words == stored_run.backend.gpus_by), None)
     backend, reason = registry.choose(
@@ -190,7 +190,7 @@ def reopen_run(earlier_run: Earlier, listener: Listener, resources: ExitStack) -
     changed_names = [name for name, image in stored_run.images.items() if preparation.images.get(name) != image]
     if changed_names:
         raise make_changed_error(path, f"the image of {', '.join(changed_names)}")
-    watch = gpus.choose_monitor(cards)
+    watch = gpus.choose_monitor(selected_gpus)
     return ReadyRun(
         earlier_run.folder, stored_run, planned.requirements, jobs, backend, watch, is_longer=earlier_run.is_longer
     )

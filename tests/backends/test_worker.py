@@ -26,13 +26,13 @@ def test_a_file_outside_is_refused():
         collect_files(bad, die_with_parent=True)
 
 
-def judge(stream=b"", ending=None, requested_at=None, artifacts=None, cards=()):
+def judge(stream=b"", ending=None, requested_at=None, artifacts=None, gpus=()):
     events = Events()
     events.feed(stream)
     ending = ending or Ending()
     artifacts = artifacts or Artifacts()
     return make_outcome(
-        events, ending, Tail(), image="sha256:1", artifacts=artifacts, requested_at=requested_at, gpus=cards
+        events, ending, Tail(), image="sha256:1", artifacts=artifacts, requested_at=requested_at, gpus=gpus
     )
 
 
@@ -111,17 +111,17 @@ def test_a_launch_on_another_gpu_than_was_requested_has_a_status_of_its_own():
         (on(""), [card(0, FIRST)]),
         (on(FIRST), [card(0)]),
     ):
-        assert judge(stream + OK, cards=cards).status is Status.OK, (stream, cards)
+        assert judge(stream + OK, gpus=cards).status is Status.OK, (stream, cards)
     for stream, cards in (
         (on(FIRST), [card(1, SECOND)]),
         (on(FIRST, SECOND), [card(1, SECOND)]),
         (on("", capability="8.6"), [card(1, SECOND)]),
         (on(FIRST, capability="8.6"), [card(1)]),
     ):
-        outcome = judge(stream + OK, cards=cards)
+        outcome = judge(stream + OK, gpus=cards)
         assert outcome.status is Status.OTHER_GPU, (stream, cards)
         assert outcome.error.startswith("it ran on A100 (compute capability 8.")
         assert " instead of GPU 1: NVIDIA A100 (compute capability 8.0" in outcome.error
         assert outcome.gpus
     # what else went wrong comes first
-    assert judge(on(FIRST) + GARBAGE, cards=[card(1, SECOND)]).status is Status.FAILED
+    assert judge(on(FIRST) + GARBAGE, gpus=[card(1, SECOND)]).status is Status.FAILED

@@ -56,7 +56,7 @@ def try_gpus(backend, name, way):
 @pytest.mark.parametrize("way", GpuWay)
 @pytest.mark.parametrize("name", ["0", "all", "uuid"])
 def test_a_launch_has_the_gpu_and_no_more_rights(backend, way, name):
-    requested = host.read().cards[0].uuid if name == "uuid" else name
+    requested = host.read().gpus[0].uuid if name == "uuid" else name
     assert try_gpus(backend, requested, way) == [f"Containers get GPUs through {way.words}."]
     outcome = backend.launch(REQUIREMENT, on_gpus(requested))
     assert outcome.status is Status.OK, (outcome.error, outcome.stderr)

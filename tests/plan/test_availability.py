@@ -43,7 +43,7 @@ def split(
 ) -> tuple[list[Cell], list[Unavailable]]:
     locks = {value.name: Requirement(value, Device.CPU, Lock(Path("lock"), "0", {})) for value in catalog.values()}
     return availability.split(
-        cells, {"step": replace(NO_NEEDS, needs=needs)}, locks, catalog, cards=host.cards, host=host
+        cells, {"step": replace(NO_NEEDS, needs=needs)}, locks, catalog, gpus=host.gpus, host=host
     )
 
 
@@ -109,7 +109,7 @@ def test_an_environment_that_is_launched_anyway_needs_cuda_alone():
     for needs_packages in (False, True):
         host = replace(make_host(A100), needs_packages=needs_packages)
         able, unable = availability.split(
-            [cell("tf2.0")], steps, locks, CATALOG, cards=host.cards, host=host, anyway=["tf2.0"]
+            [cell("tf2.0")], steps, locks, CATALOG, gpus=host.gpus, host=host, anyway=["tf2.0"]
         )
         assert (len(able), len(unable)) == ((0, 1) if needs_packages else (1, 0))
 

@@ -54,12 +54,12 @@ def host(card: Gpu, driver: str = "550.54.15", cuda: tuple[int, int] = (12, 4)) 
 
 def taken(suite: str, machine: GpuHost) -> list[StandIn]:
     (cells, _), scenarios = selected(suite), catalog(suite).scenarios
-    return find_fallbacks(SUITES[suite].instead, cells, scenarios, KNOWN, locked, cards=machine.cards, host=machine)
+    return find_fallbacks(SUITES[suite].instead, cells, scenarios, KNOWN, locked, gpus=machine.gpus, host=machine)
 
 
 def able(suite: str, cells: Sequence[Cell], machine: GpuHost) -> list[Cell]:
     requirements = {name: locked(name) for name in {cell.environment for cell in cells}}
-    return split(cells, catalog(suite).scenarios, requirements, KNOWN, cards=machine.cards, host=machine)[0]
+    return split(cells, catalog(suite).scenarios, requirements, KNOWN, gpus=machine.gpus, host=machine)[0]
 
 
 #: Machines: a card, and its driver.
@@ -122,7 +122,7 @@ def test_without_an_interpreter_the_oldest_release_whose_interpreter_is_here_is_
 def test_where_nothing_is_known_of_the_cards_nothing_stands_in():
     cells, _ = selected("quick")
     for machine in (GpuHost(absent="the engine is on another machine", is_here=False), GpuHost(driver="550.54.15")):
-        assert not find_fallbacks(SUITES["quick"].instead, cells, SCENARIOS, KNOWN, locked, cards=(), host=machine)
+        assert not find_fallbacks(SUITES["quick"].instead, cells, SCENARIOS, KNOWN, locked, gpus=(), host=machine)
 
 
 def test_it_is_said_what_stands_in_for_what_and_why(snapshot):
@@ -152,8 +152,8 @@ def test_a_stand_in_runs_what_it_replaces_does_not_and_no_cell_that_runs_is_lost
     cells, environments = selected(suite)
     fallbacks = taken(suite, machine)
     for entry in fallbacks:
-        assert fit(KNOWN[entry.role], machine.cards, machine).is_impossible
-        assert not fit(KNOWN[entry.environment], machine.cards, machine).is_impossible
+        assert fit(KNOWN[entry.role], machine.gpus, machine).is_impossible
+        assert not fit(KNOWN[entry.environment], machine.gpus, machine).is_impossible
         assert entry.environment in resolve(SUITES[suite].instead[entry.role], list(KNOWN), "environment")
     moved = replace_cells(cells, fallbacks)
     assert set(able(suite, cells, machine)) <= set(able(suite, moved, machine))
@@ -194,7 +194,7 @@ def find(
     cells = [Cell("step", name, Device.GPU, {"mode": mode}) for name in instead for mode in ("graph", "eager")]
     scenarios = {"step": replace(STEP, needs=needs)}
     machine = GpuHost([CARD], "550.54.15", (12, 4))
-    return find_fallbacks(instead, cells, scenarios, catalog, lock, cards=[CARD], host=machine)
+    return find_fallbacks(instead, cells, scenarios, catalog, lock, gpus=[CARD], host=machine)
 
 
 def first(listed: Sequence[str], *others: Environment, needs: Sequence[Need] = ()) -> str | None:

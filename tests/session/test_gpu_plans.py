@@ -92,7 +92,7 @@ def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
     monkeypatch.setattr(step_cells, "_make_supply_check", lambda *_: lambda requirement: Supply.HERE)
 
     def make(card: Gpu, driver: str = "550.54.15", *, has_packages: bool = False, **options: object) -> Planned:
-        host = GpuHost(cards=[card], driver=driver, cuda=DRIVERS[driver], needs_packages=has_packages)
+        host = GpuHost(gpus=[card], driver=driver, cuda=DRIVERS[driver], needs_packages=has_packages)
         monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: host)
         return make_plan(Request(**{"gpu": True, "seed": 1, **options}))  # type: ignore[arg-type]
 

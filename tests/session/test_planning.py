@@ -49,7 +49,7 @@ def plan(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pla
     monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
 
     def make(card: Gpu | None = V100, **more: Any) -> Planned:
-        host = GpuHost(cards=[card], driver="550.54.15", cuda=(12, 4)) if card else GpuHost(absent="no driver")
+        host = GpuHost(gpus=[card], driver="550.54.15", cuda=(12, 4)) if card else GpuHost(absent="no driver")
         monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: host)
         options: dict[str, Any] = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "seed": 1}
         return make_plan(Request(**{**options, **more}))

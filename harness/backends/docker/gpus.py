@@ -119,7 +119,7 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
         if not requested:
             raise _make_missing_method_error(engine, via)
         return requested
-    if accesses and accesses[-1].way is not GpuWay.DRIVER and find_host().cards:
+    if accesses and accesses[-1].way is not GpuWay.DRIVER and find_host().gpus:
         # the engine may have found one of the HOOKS on another PATH, and a test as the last one costs nothing
         accesses.append(GpuAccess(GpuWay.DRIVER))
     if accesses:

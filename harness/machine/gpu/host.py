@@ -130,7 +130,7 @@ def read(library: Any = None) -> GpuHost:
             gpus = [gpu for index in range(count) if (gpu := _read_gpu(nvml, index)) is not None]
             if not gpus:
                 return GpuHost(absent=f"the NVIDIA driver {driver} {'cannot use its GPU' if count else 'sees no GPU'}")
-            return GpuHost(cards=gpus, driver=driver, cuda=_read_cuda(nvml))
+            return GpuHost(gpus=gpus, driver=driver, cuda=_read_cuda(nvml))
     except LibraryUnavailableError as error:
         return GpuHost(absent=str(error), mend=error.mend)
 

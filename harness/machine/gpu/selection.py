@@ -51,9 +51,9 @@ def resolve_names(names: Sequence[str], host: GpuHost, *, typed: bool) -> tuple[
     """
     if not names or ALL in names or not host.all_or_none:
         return tuple(names)
-    if typed and len(select_gpus(names, host)) < len(host.cards):
+    if typed and len(select_gpus(names, host)) < len(host.gpus):
         raise CannotRunHereError(
-            f"--gpus {','.join(names)}: containers get all of this machine's {len(host.cards)} GPUs or none, which "
+            f"--gpus {','.join(names)}: containers get all of this machine's {len(host.gpus)} GPUs or none, which "
             f"is normal on WSL2. TensorFlow uses the first GPU.",
             "Use --gpus all. The GPU of each launch is recorded in launches.jsonl (`gpus`).",
         )
@@ -70,16 +70,16 @@ def select_gpus(names: Sequence[str], host: GpuHost) -> list[Gpu]:
         raise CannotRunHereError(f"--gpus {','.join(names)}: {host.absent}.", host.mend)
     if host.absent:
         return []
-    all_names = {name for gpu in host.cards for name in gpu.names}
+    all_names = {name for gpu in host.gpus for name in gpu.names}
     # a driver may hide the names of instances that the engine knows
-    hidden = [str(gpu.index) for gpu in host.cards if gpu.is_partitioned and not gpu.instances]
+    hidden = [str(gpu.index) for gpu in host.gpus if gpu.is_partitioned and not gpu.instances]
     missing = [
         name
         for name in names
         if name not in {ALL, *all_names} and not name.startswith("MIG-") and name.partition(":")[0] not in hidden
     ]
-    if missing or not host.cards:
-        available = "; ".join(f"{gpu.index}: {gpu.name}{_describe_divided(gpu)}" for gpu in host.cards) or "none"
+    if missing or not host.gpus:
+        available = "; ".join(f"{gpu.index}: {gpu.name}{_describe_divided(gpu)}" for gpu in host.gpus) or "none"
         raise CannotRunHereError(
             f"--gpus {','.join(names)}: GPU {', '.join(missing) or 'not found'} isn't on this machine. The machine "
             f"has the GPUs {available}."
@@ -87,7 +87,7 @@ def select_gpus(names: Sequence[str], host: GpuHost) -> list[Gpu]:
             else f"--gpus {','.join(names)}: no GPU was found on this machine.",
             "To list the GPUs: harness doctor --gpu",
         )
-    for gpu in host.cards:
+    for gpu in host.gpus:
         if gpu.is_partitioned and {str(gpu.index), gpu.uuid, ALL} & set(names):
             example = next((instance.index for instance in gpu.instances), "MIG-…")
             raise CannotRunHereError(
@@ -109,9 +109,9 @@ def list_visible(names: Sequence[str], host: GpuHost) -> str | None:
     UUIDs mean the same GPU in every process. If the driver doesn't report UUIDs, the result contains NVML's indices.
     """
     if ALL in names:
-        return ",".join(gpu.uuid or str(gpu.index) for gpu in host.cards) or None
-    uuids = {str(gpu.index): gpu.uuid for gpu in host.cards}
-    uuids |= {part.index: part.uuid for gpu in host.cards for part in gpu.instances}
+        return ",".join(gpu.uuid or str(gpu.index) for gpu in host.gpus) or None
+    uuids = {str(gpu.index): gpu.uuid for gpu in host.gpus}
+    uuids |= {part.index: part.uuid for gpu in host.gpus for part in gpu.instances}
     return ",".join(uuids.get(name) or name for name in names)
 
 

@@ -91,7 +91,7 @@ def use_fallbacks(draft: Draft) -> Draft:
         environments,
         cache(lambda name: load_lock(draft.project, environments[name], draft.devices[0])),
         supply=_make_supply_check(draft),
-        cards=draft.gpus,
+        gpus=draft.gpus,
         host=draft.gpu_host,
     )
     (baseline,) = replace_environments([draft.baseline], fallbacks)
@@ -129,7 +129,7 @@ def check_cells(draft: Draft, *, builds: bool) -> Draft:
         scenarios,
         requirements,
         draft.environments,
-        cards=draft.gpus,
+        gpus=draft.gpus,
         host=draft.gpu_host,
         anyway=_find_forced_environments(draft),
     )

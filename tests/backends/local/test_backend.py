@@ -223,7 +223,7 @@ REPORTS = "say('observation', name='v', value=dict(os.environ)); say('end', stat
 @pytest.fixture
 def with_t4(local, monkeypatch):
     """Return the backend on a machine with a T4, without the check that its environment is unchanged."""
-    monkeypatch.setattr(local, "gpu_host", GpuHost(cards=[T4]))
+    monkeypatch.setattr(local, "gpu_host", GpuHost(gpus=[T4]))
     monkeypatch.setattr(backend.Environments, "check", lambda self, requirement: None)
     return local
 

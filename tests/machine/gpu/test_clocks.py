@@ -172,7 +172,7 @@ def interrupted(handle):
     pynvml.nvmlDeviceResetGpuLockedClocks = reset
     raise KeyboardInterrupt
 
-with clocks.lock_clocks(host.read().cards, BASE_CLOCK):
+with clocks.lock_clocks(host.read().gpus, BASE_CLOCK):
 """
 
 

@@ -16,7 +16,7 @@ def test_an_old_card_a_new_one_and_a_divided_one_have_what_the_driver_tells_of_t
     # of a process no more is told than its program's name
     names = {"nvmlSystemGetProcessName": "/opt/a/\x1b[31mtrain --token secret"}
     card = {**H100, "nvmlDeviceGetComputeRunningProcesses": [process(7)]}
-    (user,) = read(Library([card], **{**NEW, **names})).cards[0].processes
+    (user,) = read(Library([card], **{**NEW, **names})).gpus[0].processes
     assert user == GpuProcess(7, "?[31mtrain", None)
 
 
@@ -27,14 +27,14 @@ def test_a_machine_without_a_gpu_that_works_has_the_reason_and_nothing_else(snap
     hosts = {name: read(library) for name, library in machines.items()}
     hosts |= {"no card": read(Library([], **NEW)), "a lost card": read(Library([lost], **NEW))}
     assert {name: host.absent for name, host in hosts.items()} == snapshot
-    assert {(host.cards, host.driver, host.cuda) for host in hosts.values()} == {((), "", None)}
+    assert {(host.gpus, host.driver, host.cuda) for host in hosts.values()} == {((), "", None)}
     # a lost card is left out, and the others keep their numbers
-    assert [card.index for card in read(Library([{}, H100], **NEW)).cards] == [1]
+    assert [card.index for card in read(Library([{}, H100], **NEW)).gpus] == [1]
 
 
 def test_a_run_keeps_the_driver_of_its_cards_up_also_where_it_ends_with_an_error():
     library = Library([H100], **NEW)
-    cards = read(library).cards
+    cards = read(library).gpus
     indices: list[int] = []
     library.nvmlDeviceGetHandleByIndex = indices.append
 

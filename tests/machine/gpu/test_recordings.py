@@ -30,10 +30,10 @@ def test_the_cards_are_read_and_checked(path):
     library = Replay(path.read_text().splitlines())
     machine = host.read(library)
     names = json.loads(path.read_text().splitlines()[0])["cards"].split(", ")
-    assert [card.name for card in machine.cards] == names
+    assert [card.name for card in machine.gpus] == names
     assert re.fullmatch(r"\d+\.\d+(\.\d+)?", machine.driver)
     assert machine.cuda
-    for card in machine.cards:
+    for card in machine.gpus:
         assert card.capability >= (3, 0)
         assert card.memory_bytes > 2**30
         assert all((card.uuid, card.pci))
@@ -41,7 +41,7 @@ def test_the_cards_are_read_and_checked(path):
         assert check.name == f"GPU {card.index}"
         assert check.value.startswith(f"{card.name}, compute capability ")
     assert library.open == 0
-    facts = selection.collect_facts(machine.cards, machine)
+    facts = selection.collect_facts(machine.gpus, machine)
     assert json.loads(json.dumps(facts)) == facts
 
 

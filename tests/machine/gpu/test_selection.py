@@ -16,15 +16,15 @@ from tests.errors import catch_text
 
 OLD = Gpu(index=0, uuid="GPU-aaaa", name="Tesla K80", capability=(3, 7), memory_bytes=12 * 2**30)
 NEW = Gpu(index=1, uuid="GPU-bbbb", name="NVIDIA H100", capability=(9, 0), memory_bytes=80 * 2**30)
-HOST = GpuHost(cards=[OLD, NEW], driver="470.223.02", cuda=(11, 4))
+HOST = GpuHost(gpus=[OLD, NEW], driver="470.223.02", cuda=(11, 4))
 UNKNOWN = GpuHost(absent="libnvidia-ml.so.1 is not there")
 PART = Instance("2:0", "MIG-cccc", "NVIDIA A100 MIG 1g.5gb", 5 * 2**30)
 DIVIDED = Gpu(2, "GPU-cccc", "NVIDIA A100", (8, 0), 40 * 2**30, is_partitioned=True, instances=[PART])
 UNLISTED = replace(DIVIDED, instances=())
-THREE = GpuHost(cards=[OLD, NEW, DIVIDED])
+THREE = GpuHost(gpus=[OLD, NEW, DIVIDED])
 #: As on WSL2, where whichever GPU is asked for, all come.
 ALL_OR_NONE = replace(HOST, all_or_none=True)
-ONLY_ONE = GpuHost(cards=[OLD], all_or_none=True)
+ONLY_ONE = GpuHost(gpus=[OLD], all_or_none=True)
 
 
 def test_one_gpu_unless_others_are_named():
@@ -47,7 +47,7 @@ def test_names_that_mean_no_gpu_are_refused(snapshot):
         "missing": (["0", "7"], HOST),
         "none at all": (["all"], GpuHost(driver="470.1")),
         "divided": (["2"], THREE),
-        "divided into nothing yet": (["2"], replace(THREE, cards=[OLD, NEW, UNLISTED])),
+        "divided into nothing yet": (["2"], replace(THREE, gpus=[OLD, NEW, UNLISTED])),
         "missing instance": (["2:1"], THREE),
         "instance of an undivided card": (["0:0"], THREE),
     }
@@ -66,7 +66,7 @@ def test_the_cards_that_are_meant():
         # an instance means its card
         (["MIG-cccc"], THREE, [DIVIDED]),
         (["2:0"], THREE, [DIVIDED]),
-        (["2:1"], replace(THREE, cards=[OLD, NEW, UNLISTED]), [UNLISTED]),
+        (["2:1"], replace(THREE, gpus=[OLD, NEW, UNLISTED]), [UNLISTED]),
     ]
     assert [(names, host, select_gpus(names, host)) for names, host, _ in table] == table
     # and the divided card itself is given to no launch
@@ -79,7 +79,7 @@ def test_cuda_gets_the_gpus_by_uuid():
         (["1"], HOST, "GPU-bbbb"),
         (["GPU-aaaa", "1"], HOST, "GPU-aaaa,GPU-bbbb"),
         (["all"], HOST, "GPU-aaaa,GPU-bbbb"),
-        (["2:0"], GpuHost(cards=[OLD, DIVIDED]), "MIG-cccc"),
+        (["2:0"], GpuHost(gpus=[OLD, DIVIDED]), "MIG-cccc"),
         (["1"], UNKNOWN, "1"),
         (["all"], UNKNOWN, None),
     ]

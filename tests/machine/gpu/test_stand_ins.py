@@ -18,7 +18,7 @@ from harness.machine.gpu.host import read
 host = read()
 cards = [[card.index, card.name, card.capability, card.memory_bytes >> 30, card.pci, card.uuid, card.is_partitioned,
           [[part.index, part.name, part.memory_bytes >> 30, part.uuid] for part in card.instances]]
-         for card in host.cards]
+         for card in host.gpus]
 print(json.dumps([bool(host.absent), host.driver, host.cuda, cards]))
 """
 
@@ -51,7 +51,7 @@ def test_a_card_that_the_driver_loses_in_mid_launch_is_survived_and_reported(sta
 import json, threading
 from harness.machine.gpu.host import keep_driver_loaded, read
 from harness.machine.gpu.monitor import GpuMonitor
-cards = read().cards
+cards = read().gpus
 with keep_driver_loaded(cards), GpuMonitor(cards, every=0.0) as watching:
     for thread in [thread for thread in threading.enumerate() if thread.name == "gpu watch"]:  # none where it has ended
         thread.join(60)
