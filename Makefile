@@ -60,10 +60,10 @@ simulate: $(READY) ## the tables of docs/dev/validation/simulation.md: how often
 	$(BIN)/python -m bench.simulation $(ARGS)
 
 schema: $(READY) ## docs/schema, from the dataclasses
-	$(BIN)/python -m tests.schemas
+	$(BIN)/python -m bench.schemas
 
 reference: $(READY) ## docs/reference/cli.md, and the names in python-api.md, from the code
-	$(BIN)/python -m tests.reference
+	$(BIN)/python -m bench.reference
 
 # uv.txt has uv alone, which installs everything else
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from bench import schemas
 from harness.model import defaults
-from tests import schemas
 from tests.conftest import ROOT
 
 #: Every module of harness except the one with the defaults.

@@ -1,6 +1,6 @@
 """The generated pages of docs/reference are current: `make reference` writes them."""
 
-from tests import reference
+from bench import reference
 
 
 def test_the_rules_of_trust_are_current():

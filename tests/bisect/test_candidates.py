@@ -17,7 +17,7 @@ from harness.bisect.candidates import (
 from harness.environments import index
 from harness.environments.index import IndexedVersion
 from harness.model.environment import Environment
-from tests.refusal import read_refusal
+from tests.errors import read_refusal
 from tests.sources import SourceRepository
 
 AS_OF = "2024-01-01T00:00:00Z"

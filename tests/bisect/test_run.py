@@ -13,7 +13,7 @@ from harness.project import Project
 from harness.session import Listener
 from harness.store.signature import sign
 from tests.bisect.machine import SearchedMachine
-from tests.refusal import read_refusal
+from tests.errors import read_refusal
 
 SCENARIO = """# /// script
 # requires-python = ">=3.6"

@@ -4,7 +4,7 @@ from harness.bisect.candidates import Candidate
 from harness.bisect.comparison import LOOKS
 from harness.bisect.search import EqualEndpointsError, SearchEnd, narrow, scan
 from tests.bisect.machine import MachineRun, SearchedMachine
-from tests.refusal import read_refusal
+from tests.errors import read_refusal
 
 
 def search_on(machine, budget=1e9, *, first=None, **changes):

@@ -19,8 +19,8 @@ from harness.model.defaults import MARGIN
 from harness.model.errors import CannotRunHereError, DamagedError
 from harness.model.launch import Launch
 from tests import factories
+from tests.errors import read_refusal
 from tests.fleet.conftest import Sentences
-from tests.refusal import read_refusal
 
 
 def test_the_ratio_is_the_mean_of_pairs():

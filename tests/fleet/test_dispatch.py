@@ -24,8 +24,8 @@ from harness.session.reporting import Written
 from harness.session.request import Request
 from tests import factories
 from tests.cli.conftest import stored
+from tests.errors import read_refusal
 from tests.fleet.conftest import Sentences
-from tests.refusal import read_refusal
 
 Act = Callable[["Pretence", int], int]
 Measure = Callable[..., Merged]

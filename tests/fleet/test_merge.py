@@ -25,7 +25,7 @@ from harness.session.reporting import Written
 from harness.session.running import resume
 from tests import factories
 from tests.cli.conftest import stored
-from tests.refusal import read_refusal
+from tests.errors import read_refusal
 
 CALLS = ("fit", "train_on_batch")
 

@@ -23,8 +23,8 @@ from harness.fleet.places import FOLDER
 from harness.fleet.ssh import SshPlace, parse_hosts
 from harness.machine.uv import find_uv
 from tests.cli.conftest import Harness
+from tests.errors import read_refusal
 from tests.fleet.conftest import find_commands, read_until
-from tests.refusal import read_refusal
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
 

@@ -25,8 +25,8 @@ from harness.model.launch import Clock, Interleave, Protocol
 from harness.project import Project
 from harness.session.request import Request
 from tests.conftest import ROOT
+from tests.errors import read_refusal
 from tests.factories import cells, rounds, run
-from tests.refusal import read_refusal
 
 KEY = Key("m-1", "keras_step", "cpu", (("call", "fit"),), "tf2.1", "tf1.14", way="1 CPU in turns")
 

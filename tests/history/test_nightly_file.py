@@ -5,7 +5,7 @@ from pathlib import Path
 
 from harness.history.nightly_file import NightlyFile, read_nightly_file
 from harness.model.history import Key
-from tests.refusal import read_refusal
+from tests.errors import read_refusal
 
 FILE = """
 [[night]]

@@ -13,8 +13,8 @@ from harness.model.launch import Clock, Interleave, Status
 from harness.model.run import Machine, Run, Stop, StopReason, Unavailable
 from harness.model.scenario import Cell
 from tests.cli.conftest import stored
+from tests.errors import read_refusal
 from tests.factories import cells, rounds, run
-from tests.refusal import read_refusal
 
 
 def measure(of: Run, measured: list[Cell], count: int = 5, noise: float = 0.002) -> Results:

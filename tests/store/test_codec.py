@@ -3,11 +3,11 @@ import json
 import jsonschema
 import pytest
 
+from bench.schemas import FOLDER, schemas
 from harness.analysis.results import Results
 from harness.history.summary import summarize
 from harness.store.codec import dump
 from tests.runs import launch, run
-from tests.schemas import FOLDER, schemas
 
 
 def test_the_schemas_in_the_docs_are_those_of_the_dataclasses():

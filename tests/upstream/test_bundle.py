@@ -21,8 +21,8 @@ from harness.upstream import bundle
 from harness.upstream.bundle import files, write
 from harness.upstream.bundle_subject import select, subject
 from harness.upstream.issue import MOST
+from tests.errors import read_refusal
 from tests.factories import broken, cell, launch, rounds, run, scenario
-from tests.refusal import read_refusal
 from tests.workflow import git
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"

@@ -19,8 +19,8 @@ from harness.session.request import Request
 from harness.upstream import repro
 from harness.upstream.issue_index import KnownIssue, load_library
 from tests.claims import BETTER, CLAIM, WORSE, claimed_scenario
+from tests.errors import read_refusal
 from tests.factories import rounds, run
-from tests.refusal import read_refusal
 
 LENGTHS = ("long", "short")
 

@@ -14,8 +14,8 @@ from harness.scenarios.catalog import find_scenario_files
 from harness.scenarios.scripts import format_literal
 from harness.upstream.standalone import make_standalone
 from tests.conftest import ROOT
+from tests.errors import read_refusal
 from tests.factories import scenario
-from tests.refusal import read_refusal
 
 KIT = ROOT / "scenarios" / "kit"
 SIDES = [

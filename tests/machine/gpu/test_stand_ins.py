@@ -1,14 +1,10 @@
 """What NVIDIA's own Python package tells of the stand-ins' cards: the library is C, as the driver's is."""
 
-import ctypes
 import json
 import os
 import subprocess
 import sys
-from itertools import product
 from typing import Any
-
-import numpy as np
 
 from tests.stand_in.gpus import MIG, RTX_3090, T4, Machine
 
@@ -40,12 +36,6 @@ def test_cards_and_instances_are_read(stand_ins):
     assert run_script(Machine(stand_ins, [MIG]))[3] == [a100]
 
 
-def test_a_driver_decides_which_cuda_it_knows(stand_ins):
-    versions = {"470.82.01": [11, 4], "537.1": [12, 2], "580.65.06": [13, 0]}
-    machines = {driver: Machine(stand_ins, [T4], {"STAND_IN_DRIVER": driver}) for driver in versions}
-    assert {driver: run_script(machine)[2] for driver, machine in machines.items()} == versions
-
-
 def test_a_card_that_the_driver_loses_in_mid_launch_is_survived_and_reported(stand_ins):
     script = """
 import json, threading
@@ -58,26 +48,3 @@ with keep_driver_loaded(cards), GpuMonitor(cards, every=0.0) as watching:
 print(json.dumps(watching.resources({})))
 """
     assert run_script(Machine(stand_ins, [T4], {"STAND_IN_NVML_LOST_AFTER": "20"}), script) == {"gpu_lost": 1.0}
-
-
-def address(array: np.ndarray) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
-
-
-def test_small_products_of_matrices_are_computed(stand_ins):
-    library = ctypes.CDLL(str(stand_ins / "libcublas.so.12"))
-    random, size = np.random.default_rng(0), ctypes.c_longlong
-    kinds = {"S": "float32", "D": "float64"}
-    for letter, is_a_transposed, is_b_transposed in product(kinds, [False, True], [False, True]):
-        kind = kinds[letter]
-        # a batch of two, of which each matrix is stored by columns
-        a, b, c = (random.normal(size=(2, *shape)).astype(kind) for shape in [(3, 4), (4, 5), (3, 5)])
-        stored_a = np.ascontiguousarray(a if is_a_transposed else a.swapaxes(1, 2))
-        stored_b = np.ascontiguousarray(b if is_b_transposed else b.swapaxes(1, 2))
-        stored_c, alpha, beta = np.ascontiguousarray(c.swapaxes(1, 2)), np.array(1.5, kind), np.array(0.5, kind)
-        getattr(library, f"cublas{letter}gemmStridedBatched")(
-            *(None, int(is_a_transposed), int(is_b_transposed), 3, 5, 4, address(alpha)),
-            *(address(stored_a), stored_a.shape[2], size(12), address(stored_b), stored_b.shape[2], size(20)),
-            *(address(beta), address(stored_c), 3, size(15), 2),
-        )
-        np.testing.assert_allclose(stored_c.swapaxes(1, 2), 1.5 * a @ b + 0.5 * c, rtol=1e-5)

@@ -7,6 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from bench.schemas import schemas
 from harness.analysis.distribution import STATISTICS
 from harness.analysis.results import Results
 from harness.report.formats.json_ import SCHEMA, render
@@ -15,7 +16,6 @@ from tests.claims import BETTER, WORSE, claimed_scenario
 from tests.factories import cells, in_turns, rounds, run
 from tests.quantified import quantified, quantified_run
 from tests.report.formats.examples import example, hostile, nothing, one_launch
-from tests.schemas import schemas
 from tests.swept import CROSSING, SIZES, seconds, swept_run
 
 DOCUMENT = schemas()[f"report.v{SCHEMA}.schema.json"]

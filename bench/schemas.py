@@ -9,11 +9,11 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from bench import reference
 from harness.model import defaults, history, launch, run
 from harness.model.scenario import Scenario
 from harness.report.format import duration, level, share
 from harness.report.formats import json_
-from tests import reference
 
 FOLDER = Path(__file__).parents[1] / "docs" / "schema"
 
