@@ -10,6 +10,7 @@ import pytest
 from harness.backends.docker.backend import DockerBackend
 from harness.environments.catalog import load_environments
 from harness.environments.locks import load_lock
+from harness.environments.requested import parse_requested
 from harness.machine import git
 from harness.model.backend import WheelRecipe
 from harness.model.environment import Device, Requirement
@@ -58,7 +59,7 @@ def repository(need_images: Callable[..., object], tmp_path: Path, monkeypatch: 
 
 
 def requirement(text: str) -> Requirement:
-    environments, (name,) = WheelMaker(PROJECT, "local").resolve(load_environments(PROJECT), [text])
+    environments, (name,) = WheelMaker(PROJECT, "local").resolve(load_environments(PROJECT), [parse_requested(text)])
     return load_lock(PROJECT, environments[name], Device.CPU)
 
 
