@@ -23,7 +23,7 @@ CLI_PAGE, API_PAGE = DOCS / "reference" / "cli.md", DOCS / "reference" / "python
 SECURITY_PAGE = DOCS / "explanation" / "security.md"
 _BEGIN, _END = "<!-- the names: make reference -->", "<!-- the end of the names -->"
 _RULES_BEGIN, _RULES_END = "<!-- the rules: make reference -->", "<!-- the end of the rules -->"
-#: What code of each owner may do without a container.
+#: The rights of the code of each owner without a container.
 _RIGHTS = {
     Owner.PROJECT: "runs with your rights",
     Owner.USER: "runs with your rights",
