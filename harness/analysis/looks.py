@@ -98,6 +98,11 @@ def compute_settling_share(rounds: int) -> float:
     return LOOKS_SHARE * compute_last_share([FEWEST_JUDGED, *LOOKS[: LOOKS.index(rounds) + 1]])
 
 
+def find_first_check(plan: Plan) -> int:
+    """Return the first round after which a group of the plan may end early."""
+    return FIRST_LOOK_AT_LARGE if plan.claims and plan.precision is None else LOOKS[0]
+
+
 def find_first_looks(run: Run, plan: Plan) -> dict[str, int]:
     """Return, by group of the plan, the round after which the outcomes of its claims are first checked.
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
-from harness.analysis.agreement import Agreement, agreements
 from harness.analysis.answers import Answer, answers, interleave_answers
 from harness.analysis.attribution import Attribution, attributions
 from harness.analysis.behaviour import Behaviour, behaviours
@@ -22,7 +21,7 @@ from harness.analysis.rounds import apply_clock
 from harness.analysis.scaling import ScalingPoint, scaling
 from harness.analysis.settings import SettingDifference, differences
 from harness.analysis.sweeps import MeasuredSweep, sweeps
-from harness.analysis.tables import MeasuredCell, ScenarioTable, find_measured, tables
+from harness.analysis.tables import Agreement, MeasuredCell, ScenarioTable, agreements, find_measured, tables
 from harness.analysis.timeline import Endings, describe_ends, list_samplings
 from harness.analysis.verdicts import Withheld
 from harness.model.launch import Launch, Sampling

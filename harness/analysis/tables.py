@@ -3,13 +3,14 @@
 The report formats these tables.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from harness.analysis.cell_index import Lookup
 from harness.analysis.columns import ScenarioColumn, Side, columns
-from harness.analysis.comparisons import Compared, compare
+from harness.analysis.comparisons import Compared, compare, compare_growth
 from harness.analysis.distribution import (
     Shape,
     Spread,
@@ -18,10 +19,10 @@ from harness.analysis.distribution import (
     summarize_resources,
     summarize_spread,
 )
-from harness.analysis.growth_comparisons import compare_growth
 from harness.analysis.quantities import growth_estimate, is_time
 from harness.analysis.rounds import compute_mean
 from harness.analysis.statistics import Estimate, combine
+from harness.analysis.verdicts import Verdict
 from harness.analysis.work_equivalence import steps
 from harness.model.environment import Device
 from harness.model.launch import Clock, Status
@@ -240,3 +241,49 @@ def _find_time(cell: Cell, lookup: Lookup) -> Value:
     return Value(
         combine(list(means.values())), shape=describe_distribution(launches, lookup.trends.get(cell)), undone=undone
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """A comparison that several machines measured, with the result of each machine by name.
+
+    `row` is the row of the first machine.
+    """
+
+    table: ScenarioTable
+    column: ScenarioColumn
+    row: Row
+    compared: Mapping[str, Compared]
+
+    @property
+    def verdicts(self) -> dict[str, Verdict | None]:
+        """The verdict of each machine."""
+        return {machine: compared.verdict for machine, compared in self.compared.items()}
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether all verdicts are clear and equal. False if clear verdicts differ, otherwise None."""
+        verdicts = self.verdicts.values()
+        clear = {verdict for verdict in verdicts if verdict not in (None, Verdict.UNCLEAR)}
+        if len(clear) > 1:
+            return False
+        return True if clear and all(verdict in clear for verdict in verdicts) else None
+
+
+def agreements(table: ScenarioTable) -> list[Agreement]:
+    """Return the comparisons of a table that several machines measured, in the table's order.
+
+    The results of different machines are never pooled, and there are no ratios between machines.
+    """
+    comparisons: list[Agreement] = []
+    for index, column in enumerate(table.columns):
+        rows_by_axes: dict[tuple[object, ...], list[Row]] = defaultdict(list)
+        for row in table.rows:
+            if row.machine and row.values[index].compared:
+                shared_values = tuple(value for axis, value in row.axes.items() if axis != MACHINE)
+                rows_by_axes[row.device, *shared_values].append(row)
+        for rows in rows_by_axes.values():
+            if len(rows) > 1:
+                compared = {row.machine: comparison for row in rows if (comparison := row.values[index].compared)}
+                comparisons.append(Agreement(table, column, rows[0], compared))
+    return comparisons

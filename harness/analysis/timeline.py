@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis.cell_index import Lookup
-from harness.analysis.sizing import first_look, samplings
+from harness.analysis.looks import find_first_check
+from harness.analysis.sizing import samplings
 from harness.model.launch import Launch, Sampling
 from harness.model.run import Run, StopReason
 
@@ -38,7 +39,7 @@ def describe_ends(run: Run) -> Endings:
     recorded_stops = [run.stops[group.name] for group in run.plan.groups if group.name in run.stops]
     for stop in recorded_stops:
         rounds[stop.reason].append(stop.rounds)
-    first_check = first_look(run.plan)
+    first_check = find_first_check(run.plan)
     stops = [
         Stopped(
             reason=reason,

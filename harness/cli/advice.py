@@ -6,7 +6,6 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from harness.cli.examples import EXAMPLES
 from harness.model.errors import UsageError
 from harness.model.texts import find_nearest
 
@@ -28,6 +27,8 @@ class _WithExamples:
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples."""
+        from harness.cli.examples import EXAMPLES  # noqa: PLC0415 - only help needs it
+
         lines = EXAMPLES.get(" ".join(ctx.command_path.split()[1:]), "").strip().splitlines()
         if lines:
             with formatter.section("Examples"):

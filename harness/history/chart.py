@@ -7,8 +7,7 @@ series that is open, and the page's style sheet colors the marks by the names of
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from harness.report.charts.layout import BLUE, FAINT, INK, VERMILION, Specification
-from harness.report.html.charts import PAGE_CONFIG
+from harness.report.charts.layout import BLUE, FAINT, INK, PAGE_CONFIG, VERMILION, Specification
 
 #: Pixels: the heights of both plots, and the left and right margins.
 RATIOS, TIMES, LEFT, RIGHT = 300, 110, 56, 24

@@ -3,8 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from harness.analysis.looks import FIRST_LOOK
-from harness.analysis.sizing import first_look
+from harness.analysis.looks import FIRST_LOOK, find_first_check
 from harness.model.launch import Launch
 from harness.model.run import Group, Plan, Stop, StopReason
 from harness.runner.rounds import RoundLog
@@ -79,7 +78,7 @@ def rounds_needed(plan: Plan, group: Group, ledger: RoundLog) -> int:
     if not plan.ends_early:
         return plan.rounds
     if math.isinf(width):
-        first_check = first_look(plan)
+        first_check = find_first_check(plan)
         return min(plan.rounds, max(first_check if rounds < first_check else FIRST_LOOK, rounds + 1))
     return min(plan.rounds, max(rounds + 1, math.ceil(rounds * (width / find_largest_width(plan)) ** 2)))
 

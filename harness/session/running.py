@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from harness.analysis import sizing
+from harness.analysis import interval_widths
 from harness.analysis.looks import find_first_looks
 from harness.analysis.results import Results
 from harness.backends import registry
@@ -226,11 +226,11 @@ def _make_executor(ready: ReadyRun, walk_listener: WalkListener) -> RunExecutor:
         ready.requirements,
         ready.jobs,
         walk_listener,
-        partial(sizing.widths, measured_run),
+        partial(interval_widths.widths, measured_run),
         watch(None),
         HELD_SHARE * free_memory / measured_run.slots,
         looks=find_first_looks(measured_run, plan),
-        pairs=sizing.pairs(measured_run),
+        pairs=interval_widths.pairs(measured_run),
         starts=cpus.choose_starting_cpus(plan.limits.cpus, os.sched_getaffinity(0)) if ready.backend.can_move() else (),
         gpu_watch=watch(ready.watch),
     )
@@ -238,8 +238,8 @@ def _make_executor(ready: ReadyRun, walk_listener: WalkListener) -> RunExecutor:
 
 def _find_stops(measured_run: Run, launches: Sequence[Launch], *, interrupted: bool) -> dict[str, Stop]:
     """Return how each group ended, by name."""
-    plan, widths = measured_run.plan, partial(sizing.widths, measured_run)
-    limited_plan = limit_to_budget(plan, launches, sizing.pairs(measured_run))
+    plan, widths = measured_run.plan, partial(interval_widths.widths, measured_run)
+    limited_plan = limit_to_budget(plan, launches, interval_widths.pairs(measured_run))
     by_group = find_stops(limited_plan, RoundLog(limited_plan, launches), widths, interrupted=interrupted)
     complete_groups = {group.name for group in limited_plan.groups if group in plan.groups}
     return {

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.model.errors import DamagedError, UsageError
 from harness.model.launch import Launch, Numbers, Sample, Samples
-from harness.model.profile import Profile
 from harness.model.run import Run
 from harness.model.scenario import Cell
 
@@ -18,8 +17,9 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
     from harness.model.history import Decision, Note, Summary  # only commands for histories load this module
+    from harness.model.profile import Profile
 
-Stored = TypeVar("Stored", Run, Launch, Profile, "Summary", "Note", "Decision")
+Stored = TypeVar("Stored", Run, Launch, "Profile", "Summary", "Note", "Decision")
 _Value = TypeVar("_Value")
 
 #: The empty mapping that launches without recorded values share.
@@ -146,8 +146,10 @@ class LaunchCompactor:
         return self._texts.setdefault(text, text)
 
 
-def load_profile(data: bytes, where: object) -> Profile:
+def load_profile(data: bytes, where: object) -> "Profile":
     """Parse a profile, which comes from an untrusted script. Raises UsageError like `load`, and for invalid numbers."""
+    from harness.model.profile import Profile  # noqa: PLC0415 - only reports of profiles need it
+
     profile = load(Profile, data, where)
     if profile.calls < 1 or profile.steps < 1:
         raise DamagedError(where, "its calls or steps aren't a valid number")

@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.files import (
     append,
@@ -26,11 +27,13 @@ from harness.files import (
 )
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.launch import Launch
-from harness.model.profile import Part, Profile
 from harness.model.run import Run
 from harness.store import codec
 from harness.store.checks import check_launch, check_run, launch_check
 from harness.store.signature import is_from_here, sign
+
+if TYPE_CHECKING:
+    from harness.model.profile import Part, Profile
 
 #: The number of slashes in the path of an artifact that harness itself wrote: artifacts/LAUNCH/NAME. The scenario's
 #: artifacts are in subfolders.
@@ -245,8 +248,10 @@ class RunFolder:
                 relative_paths.append(path.relative_to(self.path).as_posix())
         return relative_paths
 
-    def read_profiles(self, launch: Launch) -> dict[Part, Profile]:
+    def read_profiles(self, launch: Launch) -> "dict[Part, Profile]":
         """Return the profiles among a launch's artifacts. Raises UsageError for a corrupt file or a newer schema."""
+        from harness.model.profile import Part  # noqa: PLC0415 - only reports of profiles need it
+
         # files in subfolders belong to the scenario
         own_artifacts = {Path(name).name: name for name in launch.artifacts if name.count("/") == _OWN_SLASHES}
         return {

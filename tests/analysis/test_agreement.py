@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.agreement import Agreement, agreements
 from harness.analysis.results import Results
+from harness.analysis.tables import Agreement, agreements
 from harness.analysis.verdicts import Verdict
 from harness.model.scenario import MACHINE
 from tests import factories

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import stdtrit
 
 from harness.analysis.cell_index import lookup
-from harness.analysis.comparisons import RoundsNeeded, compare
-from harness.analysis.growth_comparisons import compare_growth
+from harness.analysis.comparisons import RoundsNeeded, compare, compare_growth
 from harness.analysis.interval_widths import log_intervals
 from harness.analysis.moderation import residual
 from harness.analysis.quantities import PIECE

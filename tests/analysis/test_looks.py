@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from harness.analysis.cell_index import lookup
+from harness.analysis.interval_widths import widths
 from harness.analysis.looks import (
     FIRST_LOOK,
     LOOKS,
@@ -16,7 +17,6 @@ from harness.analysis.looks import (
     list_looks_at_claims,
 )
 from harness.analysis.results import Results
-from harness.analysis.sizing import widths
 from harness.analysis.verdicts import Verdict
 from harness.model.issues import parse
 from harness.model.run import Stop, StopReason

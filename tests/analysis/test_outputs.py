@@ -3,7 +3,7 @@
 import hashlib
 
 from harness.analysis.cell_index import lookup
-from harness.analysis.outputs import OutputMatch, compare_outputs
+from harness.analysis.printed import OutputMatch, compare_outputs
 from harness.model.environment import Device
 from harness.model.scenario import Cell, Comparison
 from tests.factories import launch, run, scenario

@@ -8,7 +8,7 @@ import pytest
 
 from harness.analysis import claims
 from harness.analysis.cell_index import Lookup
-from harness.analysis.interval_widths import log_intervals
+from harness.analysis.interval_widths import log_intervals, widths
 from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.sizing import (
     ASSUMED_DEVIATION,
@@ -19,7 +19,6 @@ from harness.analysis.sizing import (
     count_settled,
     samplings,
     suggest_lengths,
-    widths,
 )
 from harness.analysis.statistics import Difference, Interval, student
 from harness.model.defaults import MEASURE, WARMUP

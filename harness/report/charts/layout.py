@@ -100,6 +100,10 @@ CONFIG: Specification = {
     "text": {"color": INK, "fontSize": 11},
 }
 
+#: Vega-Lite's `config` of all charts on the page, with the font of the page. The page itself contains the description
+#: of a chart, and its style sheet sets the background colors.
+PAGE_CONFIG = {**CONFIG, "background": "transparent", "padding": 4, "font": "system-ui, sans-serif", "aria": False}
+
 
 def escape_texts(title: str, notes: Sequence[str], axis: str, alt: str) -> Words:
     """Return the texts of a chart, escaped and without empty notes."""

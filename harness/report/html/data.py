@@ -18,14 +18,26 @@ from harness.model.launch import Launch, Role
 from harness.model.scenario import ENVIRONMENT, Cell
 from harness.report import blocks, format
 from harness.report.blocks import Section, Table, Where
+from harness.report.charts.layout import PAGE_CONFIG, Specification
+from harness.report.charts.vega import Picture
 from harness.report.escape import escape_terminal
-from harness.report.html import charts
 
 #: The largest number of samples per launch in a page. If a launch has more samples, they are thinned evenly.
 SAMPLES = 200
 
 #: The significant digits of a cell's median sample.
 DIGITS = 5
+
+#: The fields that tooltips of points show, each with its title and format. `{measure}` in a title is replaced by the
+#: name of the measured quantity.
+TOOLTIP_FIELDS: Sequence[tuple[str, str, str]] = (
+    ("name", "of", ""),
+    ("series", "series", ""),
+    ("verdict", "verdict", ""),
+    ("size", "size", ",.6~g"),
+    ("ratio", "{measure} ratio", ".3~f"),
+    ("time", "{measure}", ".4~g"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +167,8 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
             for absence in results.missing
         ],
         cells=Computed(encoder.encode, list(results.found.cells)),
-        config=charts.PAGE_CONFIG,
-        charts={picture.name: charts.make_specification(picture) for picture in blocks.find_pictures(sections)},
+        config=PAGE_CONFIG,
+        charts={picture.name: make_chart(picture) for picture in blocks.find_pictures(sections)},
     )
 
 
@@ -309,3 +321,34 @@ def _parse_time(text: str) -> float | None:
 def _count_seconds(run_start: float | None, start: float | None) -> float | None:
     """Return the seconds between two times, rounded to 0.1; None if one is unknown."""
     return None if run_start is None or start is None else round(start - run_start, 1)
+
+
+def make_chart(picture: Picture) -> Specification:
+    """Return the picture's specification for the page, without the parts that the page adds itself."""
+    omitted_keys = {"$schema", "config", "title", "description"}
+    specification = {key: value for key, value in picture.specification.items() if key not in omitted_keys}
+    return _add_tooltips(specification, picture.measure)
+
+
+def _add_tooltips(part: Specification, measure: str) -> Specification:
+    """Return the specification with tooltips on all points that have values to show."""
+    children: Specification = {
+        key: [_add_tooltips(child, measure) for child in part[key]] for key in ("layer", "concat") if key in part
+    }
+    with_children = part | children
+    return _add_tooltip(with_children, measure) if part.get("mark", {}).get("type") == "point" else with_children
+
+
+def _add_tooltip(unit: Specification, measure: str) -> Specification:
+    values: list[dict[str, Any]] = unit["data"]["values"] or [{}]
+    tooltip = [
+        {
+            "field": field,
+            "title": title.format(measure=measure),
+            **({"type": "quantitative", "format": format} if format else {}),
+        }
+        for field, title, format in TOOLTIP_FIELDS
+        # a scenario without series has one series without a name
+        if values[0].get(field, "") != ""
+    ]
+    return {**unit, "encoding": {**unit["encoding"], "tooltip": tooltip}} if tooltip else unit

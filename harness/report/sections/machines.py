@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from harness.analysis.agreement import Agreement
 from harness.analysis.results import Results
+from harness.analysis.tables import Agreement
 from harness.model.run import MachineFacts
 from harness.model.scenario import MACHINE
 from harness.model.texts import counted, joined

@@ -7,7 +7,7 @@ from itertools import takewhile
 from harness.analysis import printed
 from harness.analysis.answers import Answer
 from harness.analysis.cells import Missing
-from harness.analysis.outputs import OutputComparison, OutputMatch, compare_outputs
+from harness.analysis.printed import OutputComparison, OutputMatch, compare_outputs
 from harness.analysis.quantities import get_later_half, slope
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, combine

@@ -6,7 +6,7 @@ from harness.analysis.results import Results
 from harness.report import sections
 from harness.report.charts.vega import Picture, Words
 from harness.report.html import data
-from harness.report.html.charts import make_specification
+from harness.report.html.data import make_chart
 from tests.quantified import quantified, quantified_run
 from tests.report.handmade import drawing, panels
 
@@ -18,12 +18,12 @@ def list_tooltips(specification: dict[str, Any], mark: str) -> list[str]:
 
 
 def test_a_mark_tells_what_it_is_and_its_number():
-    assert list_tooltips(make_specification(drawing()), "point") == ["name", "verdict", "ratio"]
-    for panel in make_specification(panels())["concat"]:
+    assert list_tooltips(make_chart(drawing()), "point") == ["name", "verdict", "ratio"]
+    for panel in make_chart(panels())["concat"]:
         assert list_tooltips(panel, "point") == ["size", "time"]
     # one without values that tell anything stays silent
     unit = {"data": {"values": []}, "mark": {"type": "point"}, "encoding": {}}
-    silent = make_specification(Picture("times-step", Words("", [], "", ""), {"layer": [unit]}))
+    silent = make_chart(Picture("times-step", Words("", [], "", ""), {"layer": [unit]}))
     assert silent["layer"] == [unit]
 
 
@@ -45,6 +45,6 @@ def test_a_mark_tells_which_quantity_its_number_is_of():
 def test_the_picture_beside_the_markdown_is_left_as_it_is():
     for picture in (drawing(), panels()):
         before = repr(picture.specification)
-        make_specification(picture)
+        make_chart(picture)
         assert repr(picture.specification) == before
         assert "tooltip" not in before
