@@ -113,7 +113,9 @@ def _make_supply_check(draft: Draft) -> Callable[[Requirement], Supply]:
     is_divided = isinstance(request, Request) and (request.on or request.shard or request.slots not in ("", "1"))
     if draft.claims or is_divided:
         return lambda requirement: Supply.HERE
-    return registry.choose_backend(request.backend, draft.project.root).supply
+    # the backend is only opened if a fallback depends on it
+    choose = cache(lambda: registry.choose_backend(request.backend, draft.project.root))
+    return lambda requirement: choose().supply(requirement)
 
 
 def check_cells(draft: Draft, *, builds: bool) -> Draft:
