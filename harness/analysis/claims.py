@@ -276,10 +276,6 @@ class _Family:
 
     def _judge_absolute(self, claim: Claim, worse: Cell) -> ClaimPlace:
         """Judge an absolute claim: seconds on the log scale, and bytes on a linear scale, because they may be zero."""
-        convert = float if claim.bytes else math.log
-        noticed, absent, largest = (
-            convert(bound) for bound in (NOTICED * claim.range[0], ABSENT * claim.range[0], claim.range[1] / NOTICED)
-        )
         if claim.bytes:
             values = list(growths(self._found.numbers[worse]).values())
             launches = [launch for launch in self._found.numbers[worse] if launch.memory]
@@ -317,9 +313,7 @@ class _Family:
             )
         if outcome is not ClaimOutcome.UNCLEAR:
             return ClaimPlace(worse, None, outcome, estimate, level)
-        # the fewest rounds are needed to exclude the farther bound. If the effect is seen, only its size is unclear
-        is_seen = estimate.interval.low > NOTICED * claim.range[0]
-        bound = largest if is_seen else max(noticed, absent, key=lambda bound: abs(mean - bound))
+        bound = _find_farther_bound(claim, mean, estimate.interval)
         distances = means([[value - bound for value in values]])
         rounds_needed = None if reason else self._compute_settling(worse, distances, alpha)
         is_usable = not reason or rounds < FEWEST_ROUNDS
@@ -356,6 +350,17 @@ def _estimate(claim: Claim, value: float, rounds: int, half_width: float | None 
         round(number, 3) + 0.0 for number in (value, value - (half_width or 0.0), value + (half_width or 0.0))
     )
     return Difference(value, rounds, None if half_width is None else Interval(low, high))
+
+
+def _find_farther_bound(claim: Claim, mean: float, interval: Interval) -> float:
+    """Return the bound that the fewest rounds exclude, on the scale of `mean`.
+
+    If the effect is seen, only its size is unclear.
+    """
+    convert = float if claim.bytes else math.log
+    if interval.low > NOTICED * claim.range[0]:
+        return convert(claim.range[1] / NOTICED)
+    return max((convert(share * claim.range[0]) for share in (NOTICED, ABSENT)), key=lambda bound: abs(mean - bound))
 
 
 def _compute_upper_bound(interval: Interval | None, claim: Claim) -> float | None:

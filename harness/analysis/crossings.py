@@ -106,10 +106,7 @@ def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence
     is_log = min(sizes) > 0.0
     positions = np.log(sizes) if is_log else np.asarray(sizes, np.float64)
     mean = logs.mean(axis=0)
-    segments = [slice(index, index + 2) for index in range(len(sizes) - 1)]
-    ranges = _merge_ranges(
-        [part for ends in segments for part in _test_segment(positions[ends], mean[ends], logs[:, ends], level)]
-    )
+    ranges = _find_ranges(positions, logs, level)
     roots = _find_sign_changes(positions, mean)
     start, end = float(positions[0]), float(positions[-1])
 
@@ -150,6 +147,15 @@ def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence
 
 def _convert_to_size(position: float, is_log: bool) -> float:
     return math.exp(position) if is_log else float(position)
+
+
+def _find_ranges(positions: Floats, logs: Floats, level: float) -> list[_SizeRange]:
+    """Return the ranges of positions in which the order is certain or unclear, in their order."""
+    segments = [slice(index, index + 2) for index in range(len(positions) - 1)]
+    mean = logs.mean(axis=0)
+    return _merge_ranges(
+        [part for ends in segments for part in _test_segment(positions[ends], mean[ends], logs[:, ends], level)]
+    )
 
 
 def _test_segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_SizeRange]:

@@ -29,11 +29,12 @@ gain of one more round. If two candidates are about equally likely, the one with
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from harness.analysis.distributions import Floats
 from harness.model.defaults import LEVEL
@@ -133,17 +134,7 @@ def posterior(
         raise ValueError("a search needs two ends")
     pairs = list(pairwise(candidates))
     index = {number: position for position, number in enumerate(candidates)}
-    values: dict[tuple[int, int, bool], list[float]] = defaultdict(list)
-    for entry in rounds:
-        if entry.probe in index and entry.fixed in index:
-            values[index[entry.fixed], index[entry.probe], entry.is_scan].append(entry.value)
-    # rounds of the same two candidates have one row of W, for their mean; `within` is the rest of their variance
-    fixed, probes, scanned = np.array(list(values), np.int64).reshape(-1, 3).T
-    counts = np.array([len(group) for group in values.values()], np.float64)
-    means = np.array([math.fsum(group) / len(group) for group in values.values()])
-    within = math.fsum(
-        (value - mean) ** 2 for mean, group in zip(means, values.values(), strict=True) for value in group
-    )
+    (fixed, probes, scanned), counts, means, within = _pool_rounds(rounds, index)
     after = np.arange(1, len(candidates))[:, None]
     # shape: (pairs, means)
     x = (probes >= after).astype(np.float64) - (fixed >= after)
@@ -179,6 +170,26 @@ def posterior(
         spread=math.sqrt(float((shares * variances).sum()) / freedom),
         gains=_count_equivalent_rounds(round_counts + 1.0, ratio) - _count_equivalent_rounds(round_counts, ratio),
     )
+
+
+def _pool_rounds(
+    rounds: Sequence[Round], index: Mapping[int, int]
+) -> tuple[npt.NDArray[np.int64], Floats, Floats, float]:
+    """Pool the rounds of the same two candidates, which have one row of W, for their mean.
+
+    Return the fixed candidates, probes and scans (shape (3, means)), the numbers of rounds, their means, and the rest
+    of their variance. `index` contains the positions of the candidates.
+    """
+    values: dict[tuple[int, int, bool], list[float]] = defaultdict(list)
+    for entry in rounds:
+        if entry.probe in index and entry.fixed in index:
+            values[index[entry.fixed], index[entry.probe], entry.is_scan].append(entry.value)
+    means = np.array([math.fsum(group) / len(group) for group in values.values()])
+    within = math.fsum(
+        (value - mean) ** 2 for mean, group in zip(means, values.values(), strict=True) for value in group
+    )
+    counts = np.array([len(group) for group in values.values()], np.float64)
+    return np.array(list(values), np.int64).reshape(-1, 3).T, counts, means, within
 
 
 def _count_equivalent_rounds(rounds: Floats, ratio: float) -> Floats:

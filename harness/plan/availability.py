@@ -1,6 +1,6 @@
 """Decides which cells can run, before any image is built, and suggests alternatives for the others."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -49,12 +49,6 @@ def split(
     devices = {cell.device for cell in cells}
     alternatives = [environment for environment in environments.values() if devices <= set(environment.devices)]
 
-    def check_work(cell: Cell) -> Reason | None:
-        return _explain_no_work(cell, scenarios[cell.scenario])
-
-    def check_device(cell: Cell) -> Reason | None:
-        return _explain_no_device(environments[cell.environment], cell.device, alternatives)
-
     @cache
     def explain_gpu(name: str) -> Reason | None:
         if name in anyway and can_try(environments[name], host):
@@ -62,20 +56,21 @@ def split(
         gpu_fit = assess_on_gpus(environments[name], alternatives, gpus, host)
         return (gpu_fit.reason, gpu_fit.advice) if gpu_fit.is_impossible else None
 
-    def check_gpu(cell: Cell) -> Reason | None:
-        return explain_gpu(cell.environment) if cell.device is Device.GPU else None
-
     def check_packages(cell: Cell) -> Reason | None:
         requirement = requirements[name_on(cell.environment, cell.device, requirements)]
         return _explain_no_packages(cell, scenarios[cell.scenario], requirement) or _explain_no_backend(
             cell, requirement
         )
 
-    def check_setting(cell: Cell) -> Reason | None:
-        return settings.explain_refusal(cell, scenarios[cell.scenario], environments[cell.environment], gpus)
-
+    checks: Sequence[Callable[[Cell], Reason | None]] = (
+        lambda cell: _explain_no_work(cell, scenarios[cell.scenario]),
+        lambda cell: _explain_no_device(environments[cell.environment], cell.device, alternatives),
+        lambda cell: explain_gpu(cell.environment) if cell.device is Device.GPU else None,
+        check_packages,
+        lambda cell: settings.explain_refusal(cell, scenarios[cell.scenario], environments[cell.environment], gpus),
+    )
     available, unavailable = list(cells), []
-    for check in (check_work, check_device, check_gpu, check_packages, check_setting):
+    for check in checks:
         explained = [(cell, check(cell)) for cell in available]
         available = [cell for cell, reason in explained if reason is None]
         unavailable += [Unavailable(cell, *reason) for cell, reason in explained if reason is not None]

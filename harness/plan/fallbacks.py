@@ -12,7 +12,7 @@ keeps the order, or if CUDA in the only one that does is older than the GPU, the
 that the suite also contains as itself.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -145,6 +145,12 @@ class _FallbackSearch:
         )
 
 
+def _is_near(role: Environment, fallback: Environment, runnable: Collection[_Release]) -> bool:
+    """Return whether a fallback has the same major version, and no `runnable` release is between the two."""
+    oldest, newest = sorted([role.release, fallback.release])
+    return role.release[0] == fallback.release[0] and not any(oldest < release < newest for release in runnable)
+
+
 def _choose_on_gpus(
     roles: Sequence[_Candidates],
     catalog: Mapping[str, Environment],
@@ -159,13 +165,8 @@ def _choose_on_gpus(
     runnable = {catalog[name].release for name in without_fallback}
     by_name = {role.of.name: role for role in roles}
 
-    def is_able(role: Environment, fallback: Environment) -> bool:
-        """Return whether a fallback has the same major version, and no environment of the run is between the two."""
-        oldest, newest = sorted([role.release, fallback.release])
-        return role.release[0] == fallback.release[0] and not any(oldest < release < newest for release in runnable)
-
     possible = {
-        name: [catalog[fallback] for fallback in role.ranks if is_able(role.of, catalog[fallback])]
+        name: [catalog[fallback] for fallback in role.ranks if _is_near(role.of, catalog[fallback], runnable)]
         for name, role in by_name.items()
     }
 

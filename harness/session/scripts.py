@@ -49,19 +49,10 @@ def make_request(
 
     Raises UsageError if no environment is given or a file can't be read, and FileError for errors in a file.
     """
-    if not asked.environments:
-        raise UsageError(
-            "No environment is specified.",
-            f"Example: harness run {path} -e tf2.12 -e tf2.13. To list the environments: harness images list",
-        )
+    _require_environment(path, asked)
     script_options = [*arguments, *grep, *compare, *functions, *files, *([stdin] if stdin else [])]
     if scripts.has_header(path):
-        if script_options:
-            raise UsageError(
-                f"{path} is a scenario (its header has [tool.harness]), so it doesn't accept {script_options[0]!r}.",
-                f"Select its axes: harness matrix -s {path} -a AXIS=VALUE",
-            )
-        return replace(asked, scenarios=[str(path)]), ()
+        return _request_scenario(path, asked, script_options), ()
     _check_options(path, asked.axes, functions)
     asked = replace(asked, environments=_expand_requirements(asked.environments, Project.find()))
     name, text, sentences = scripts.read(path)
@@ -84,8 +75,32 @@ def make_request(
         _check_pytest(path, asked.environments)
     kind = trust.get_folder(trust.classify_file(path, project))
     scenario_path = scripts.write(script, kind, [file.stem for file in find_scenario_files(project)])
+    described_files = _describe_files(found_files, path)
+    return _add_script(asked, scenario_path), [*sentences, *described_files, *runner_sentences]
+
+
+def _require_environment(path: Path, asked: Request) -> None:
+    if not asked.environments:
+        raise UsageError(
+            "No environment is specified.",
+            f"Example: harness run {path} -e tf2.12 -e tf2.13. To list the environments: harness images list",
+        )
+
+
+def _request_scenario(path: Path, asked: Request, script_options: Sequence[object]) -> Request:
+    """Return the request that runs a scenario. Raises UsageError for an option of scripts."""
+    if script_options:
+        raise UsageError(
+            f"{path} is a scenario (its header has [tool.harness]), so it doesn't accept {script_options[0]!r}.",
+            f"Select its axes: harness matrix -s {path} -a AXIS=VALUE",
+        )
+    return replace(asked, scenarios=[str(path)])
+
+
+def _add_script(asked: Request, scenario_path: Path) -> Request:
+    """Return the request with the generated scenario of a script, and the lengths for scripts."""
     is_open = asked.rounds is None and asked.budget is None and asked.precision is None
-    script_request = replace(
+    return replace(
         asked,
         scenarios=[str(scenario_path)],
         # each launch runs the script once, so there are no pilots and no interleaving
@@ -96,7 +111,6 @@ def make_request(
         budget=SCRIPT_BUDGET if is_open else asked.budget,
         budget_is_wish=is_open,
     )
-    return script_request, [*sentences, *_describe_files(found_files, path), *runner_sentences]
 
 
 def _check_options(path: Path, axes: Iterable[str], functions: Sequence[str]) -> None:
