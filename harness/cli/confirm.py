@@ -18,7 +18,6 @@ from harness.history import confirm as confirming
 from harness.history.folder import History
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding, State, find_changes
-from harness.machine.identity import load_machine
 from harness.model.environment import NIGHTLIES
 from harness.model.errors import Exit, HarnessError, UsageError
 from harness.model.history import Decision, Series
@@ -65,7 +64,10 @@ def confirm(
     codes = {Exit.OK}
     for group in confirming.group_findings(suspected):
         try:
-            question, ended_run = _measure_group(history, group, options, scripts, wait=wait)
+            question = confirming.plan_group(history, group, options, scripts)
+            changes = f"{counted(len(group), 'change')} since {group[0].since}"
+            say(f"Measuring both sides of {changes}: {escape(group[0].key.cell)}")
+            ended_run = _run(question.request, ["harness", *sys.argv[1:]], wait=wait)
         except HarnessError as error:
             say(f"Not confirmed: {escape(group[0].key.cell)} since {group[0].since}. {error}")
             codes.add(Exit.CELLS_FAILED)
@@ -80,27 +82,6 @@ def confirm(
         if is_stopped:
             return Exit.INTERRUPTED
     return next(code for code in (Exit.SLOWER, Exit.CELLS_FAILED, Exit.OK) if code in codes)
-
-
-def _measure_group(
-    history: History,
-    group: Sequence[SeriesFinding],
-    options: ConfirmRequest,
-    scripts: Sequence[Path],
-    *,
-    wait: bool,
-) -> tuple[confirming.ConfirmationRun, Ended]:
-    """Measure both sides of a group of changes. Raises the errors of the plan and of the run."""
-    key, machine = group[0].key, load_machine()
-    if key.machine != machine.id:
-        raise UsageError(
-            f"The change was measured on another machine ({key.machine}). This machine is {machine.id}.",
-            "Run this command on that machine.",
-        )
-    before, after = confirming.find_sides(history, group[0])
-    question = confirming.plan_confirmation(group, before, after, options, scripts)
-    say(f"Measuring both sides of {counted(len(group), 'change')} since {group[0].since}: {escape(key.cell)}")
-    return question, _run(question.request, ["harness", *sys.argv[1:]], wait=wait)
 
 
 def _run(request: Request | ProfileRequest, command: Sequence[str], *, wait: bool) -> Ended:

@@ -112,7 +112,9 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
         parcel, shard_request = pack(shard_request, planned.scenarios.values())
     places = _open_places(request.on, slots, parcel, listener.say)
     if not request.on:
-        unavailable = _prepare_environments(planned, listener, wait=wait)
+        # prepare the environments once for all slots
+        _wait_for_machine(listener, wait=wait)
+        unavailable = prepare(planned, listener, wait=wait)
     folder = RunFolder.create(request.results, make_run_id(datetime.now(UTC)))
     fleet_request = FleetRequest(
         run=folder.path.name,
@@ -251,12 +253,6 @@ def _open_places(
     from harness.fleet import ray  # noqa: PLC0415 - only a Ray cluster needs it
 
     return ray.open_cluster(on, parcel, say)
-
-
-def _prepare_environments(planned: Planned, listener: Listener, *, wait: bool) -> dict[str, UnavailableError]:
-    """Prepare the environments once for all slots, under the machine's lock. Return the unavailable environments."""
-    _wait_for_machine(listener, wait=wait)
-    return prepare(planned, listener, wait=wait)
 
 
 def _wait_for_machine(listener: Listener, *, wait: bool) -> None:

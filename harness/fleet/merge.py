@@ -83,10 +83,10 @@ def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None,
     missing = _find_missing(parts)
     now = datetime.now(UTC)
     identity = into.path.name if into else make_run_id(now)
-    merged = replace(_merge(parts), id=identity, absent=missing)
+    groups = _label_groups(parts)
+    merged = replace(_merge(parts, groups), id=identity, absent=missing)
     folder = into or RunFolder.create(results, identity)
     merged = replace(merged, folder=str(folder.path), command=command or merged.command)
-    groups = _label_groups(parts)
     launch_parts = [(part, launch) for part in parts for launch in part.launches]
     launches = [
         _move_launch(folder, part, launch, groups)
@@ -168,17 +168,10 @@ def _list_aspects(run: Run) -> dict[str, Any]:
 
 
 def _describe_difference(one: Any, other: Any) -> str:
-    """Return a difference as `1 and 2`. For mappings, return the first names that differ, with shortened values."""
+    """Return a difference as `1 and 2`. For mappings, return the names that differ."""
     if isinstance(one, dict) and isinstance(other, dict):
-        names = [name for name in dict.fromkeys([*one, *other]) if one.get(name) != other.get(name)]
-        descriptions = [f"{name}: {_describe_difference(one.get(name), other.get(name))}" for name in names[:3]]
-        return "; ".join([*descriptions, *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
-    texts = [text if len(text) <= 20 else f"{text[:12]}…" for text in map(_format_value, (one, other))]
-    return f"{texts[0]} and {texts[1]}"
-
-
-def _format_value(value: Any) -> str:
-    return "none" if value in (None, "", [], {}) else "some" if isinstance(value, dict) else str(value)
+        return joined([name for name in dict.fromkeys([*one, *other]) if one.get(name) != other.get(name)])
+    return " and ".join("none" if value in (None, "", []) else str(value) for value in (one, other))
 
 
 def _list_groups(run: Run) -> set[str]:
@@ -236,8 +229,8 @@ def _describe_incomplete(parts: Sequence[_MergedPart], missing: Mapping[str, Seq
 # The parts of the merged run.
 
 
-def _merge(parts: Sequence[_MergedPart]) -> Run:
-    first_run, groups = min(parts, key=lambda part: part.run.started).run, _label_groups(parts)
+def _merge(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]) -> Run:
+    first_run = min(parts, key=lambda part: part.run.started).run
     scenarios = [_add_machine_axis(scenario, parts) for scenario in first_run.scenarios]
     plans = [part.run.plan for part in parts]
     by_name = {scenario.name: scenario for scenario in scenarios}
@@ -258,11 +251,7 @@ def _merge(parts: Sequence[_MergedPart]) -> Run:
         groups=sorted(merged_groups.values(), key=lambda group: _make_sort_key(group, by_name)),
         unavailable=list(unavailable.values()),
         shard=None,
-        stand_ins=list(
-            {
-                fallback.role: fallback for fallback in (fallback for plan in plans for fallback in plan.stand_ins)
-            }.values()
-        ),
+        stand_ins=list({fallback.role: fallback for plan in plans for fallback in plan.stand_ins}.values()),
         compiled={name: way for plan in plans for name, way in plan.compiled.items()},
     )
     machines = _list_machines(parts)

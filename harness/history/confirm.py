@@ -23,6 +23,7 @@ from harness.environments.requested import get_environment_name, is_line, parse_
 from harness.history.folder import History
 from harness.history.request import ConfirmRequest
 from harness.history.states import NEAR, SeriesFinding
+from harness.machine.identity import load_machine
 from harness.model.environment import Device, name_on
 from harness.model.errors import UsageError
 from harness.model.history import Decision, Key, SeriesSoftware, Summary
@@ -87,6 +88,22 @@ def group_findings(members: Sequence[SeriesFinding]) -> list[list[SeriesFinding]
             (finding.cause, key.scenario, key.device, key.environment, key.reference, key.way), []
         ).append(finding)
     return list(groups.values())
+
+
+def plan_group(
+    history: History, members: Sequence[SeriesFinding], usual: ConfirmRequest, scripts: Sequence[Path] = ()
+) -> ConfirmationRun:
+    """Return the run that decides a group of findings on this machine (see `plan_confirmation`).
+
+    Raises UsageError if the group was measured on another machine.
+    """
+    key, machine = members[0].key, load_machine()
+    if key.machine != machine.id:
+        raise UsageError(
+            f"The change was measured on another machine ({key.machine}). This machine is {machine.id}.",
+            "Run this command on that machine.",
+        )
+    return plan_confirmation(members, *find_sides(history, members[0]), usual, scripts)
 
 
 def find_sides(history: History, finding: SeriesFinding) -> tuple[Summary, Summary]:

@@ -95,7 +95,7 @@ def measure(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> Measur
         monkeypatch.setattr("harness.fleet.merge.report", lambda *_: Written([], []))
         monkeypatch.setattr(dispatch, "_open_places", lambda *arguments: places)
         monkeypatch.setattr(dispatch, "_count_slots", lambda planned: len(places))
-        monkeypatch.setattr(dispatch, "_prepare_environments", lambda *arguments, **more: lacking or {})
+        monkeypatch.setattr(dispatch, "prepare", lambda *arguments, **more: lacking or {})
         if resume:
             return dispatch.resume(resume, listener or Sentences(), rounds=None, budget=None)
         return dispatch.run(planned, listener or Sentences(), command=["harness", "matrix", "typed"])
