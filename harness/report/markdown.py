@@ -1,29 +1,24 @@
-"""Rendering of report.md, which people paste, and details.md. Both work on GitHub and are readable as text."""
+"""Rendering of report.md, which people paste, and details.md. Both work on GitHub and are readable as text.
+
+The layout is in `templates/`: report.md.j2, full.md.j2 and markdown/blocks.j2. This module escapes, aligns tables, and
+selects the blocks that fit into report.md.
+"""
 
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from harness.model.texts import counted, joined
-from harness.report import escape
-from harness.report.blocks import (
-    Block,
-    Bold,
-    Callout,
-    Code,
-    Entry,
-    Figure,
-    Folded,
-    Heading,
-    Items,
-    Link,
-    Section,
-    Table,
-    Text,
-    Where,
-    Words,
-)
+from harness.report import escape, templates
+from harness.report.blocks import Block, Bold, Entry, Folded, Link, Section, Table, Text, Where, Words
+from harness.report.templates import make_environment, mark_safe
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 #: The largest number of characters in report.md. GitHub refuses a comment of more than 65,536 characters, and somebody
 #: who pastes a report adds some words.
@@ -73,16 +68,21 @@ def split_report(sections: Sequence[Section], folder: str, limit: int = LIMIT) -
     )
     more_section = _describe_more(pasted_sections, omitted_ids, details[1:], folder) if details else None
     return ReportFiles(
-        _render_first([section for section in (*first_sections, more_section, last_section) if section]),
-        _render_text(details),
+        render_template(
+            "report.md.j2", sections=[section for section in (*first_sections, more_section, last_section) if section]
+        ),
+        _render_all(details),
     )
 
 
 def render_full(sections: Sequence[Section]) -> str:
     """Return the whole report as one text."""
-    return _render_text(
-        [visible_section for section in sections if (visible_section := section.shown(Where.PASTE | Where.DETAILS))]
-    )
+    visible_sections = [shown for section in sections if (shown := section.shown(Where.PASTE | Where.DETAILS))]
+    return _render_all(visible_sections)
+
+
+def _render_all(sections: Sequence[Section]) -> str:
+    return render_template("full.md.j2", sections=sections) if sections else ""
 
 
 def _make_details(sections: Sequence[Section], omitted_ids: Collection[int]) -> list[Section]:
@@ -123,55 +123,30 @@ def _describe_more(
     return Section("Not in this file", "more", [Text(sentence, where=Where.PASTE) for sentence in sentences])
 
 
-def _render_first(sections: Sequence[Section]) -> str:
-    """Return the first section, which readers see at once, followed by the other sections in a folded part."""
-    first, *others = sections
-    if not others:
-        return _render_text(sections)
-    summary = " · ".join(escape.shorten(section.title, NAME_CHARACTERS) for section in others)
-    folded_text = "\n\n".join(_render_parts(others))
-    return f"{_render_text([first])}\n{_fold(f'More: {summary}', folded_text)}\n"
+@lru_cache(maxsize=1)
+def _load_templates(folder: Path) -> "Environment":
+    """Return the environment of the templates for Markdown."""
+    jinja = make_environment(escape.markdown, folder)
+    filters: Mapping[str, Callable[..., str]] = {
+        "words": mark_safe(_render_words),
+        "fenced": mark_safe(lambda block: escape.make_fenced_block(block.text, block.language)),
+        "aligned": mark_safe(_render_grid),
+        "html": mark_safe(escape.html),
+        "short": lambda text: escape.shorten(text, NAME_CHARACTERS),
+        "summary": summarize_folded,
+    }
+    jinja.filters.update(filters)
+    return jinja
 
 
-def _render_parts(sections: Sequence[Section]) -> Iterator[str]:
-    for section in sections:
-        yield f"## {escape.markdown(section.title)}"
-        yield from map(_render_block, section.blocks)
-
-
-def _render_text(sections: Sequence[Section]) -> str:
-    if not sections:
-        return ""
-    first, *others = sections
-    parts = [f"# {escape.markdown(first.title)}", *map(_render_block, first.blocks), *_render_parts(others)]
-    return "\n\n".join(parts) + "\n"
+def render_template(name: str, **values: object) -> str:
+    """Return the Markdown that a template in `templates/` makes of `values`, such as `sections`."""
+    return _load_templates(templates.FOLDER).get_template(name).render(values)
 
 
 def _render_block(block: Block) -> str:
-    match block:
-        case Text():
-            text = f"<sub>{_render_words(block.words)}</sub>" if block.is_small else _render_words(block.words)
-        case Table():
-            text = _render_table(block)
-        case Figure():
-            text = f"![{escape.markdown(block.picture.words.alt)}]({block.picture.file})"
-        case Code():
-            text = escape.make_fenced_block(block.text, block.language)
-        case Items():
-            text = "\n".join(f"- {_render_words(item)}" for item in block.items)
-        case Heading():
-            text = f"**{escape.markdown(block.title)}**"
-        case Callout():
-            lines = "\n\n".join(map(_render_block, block.blocks)).splitlines()
-            text = "\n".join(["> [!WARNING]", *(f"> {line}".rstrip() for line in lines)])
-        case Folded():
-            children = (
-                _render_grid(child) if isinstance(child, Table) else _render_block(child) for child in block.blocks
-            )
-            text = _fold(block.summary, "\n\n".join(children))
-        case _:
-            raise TypeError(f"Markdown can't show a {type(block).__name__}")
-    return text
+    macros: Any = _load_templates(templates.FOLDER).get_template("markdown/blocks.j2").module
+    return str(macros.block(block))
 
 
 def _render_words(words: Words) -> str:
@@ -189,13 +164,9 @@ def _render_span(span: str | Bold | Link) -> str:
     return escape.keep_spaces(span, escape.markdown(span, escape.PARAGRAPH_CHARACTERS))
 
 
-def _fold(summary: str, text: str) -> str:
-    return f"<details>\n<summary>{escape.html(summary)}</summary>\n\n{text}\n\n</details>"
-
-
-def _render_table(block: Table) -> str:
-    text, lines = _render_grid(block), len(block.lines)
-    return _fold(f"{block.caption}: {counted(lines, block.noun)}", text) if lines > LONG else text
+def summarize_folded(table: Table) -> str:
+    """Return the summary of a folded table; empty if the table isn't folded."""
+    return f"{table.caption}: {counted(len(table.lines), table.noun)}" if len(table.lines) > LONG else ""
 
 
 def _render_grid(block: Table) -> str:

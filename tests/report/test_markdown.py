@@ -1,11 +1,13 @@
 """report.md and details.md, from blocks."""
 
 import re
+import shutil
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.report import templates
 from harness.report.blocks import (
     FILES,
     REPORT,
@@ -113,6 +115,18 @@ def test_a_report_is_always_short_enough_to_paste_and_keeps_its_first_and_last_s
     assert len(files.report) < LIMIT
     assert files.report.startswith("# Title\n\nThe answer.\n")
     assert files.report.endswith("## Again\n\n```sh\nharness matrix\n```\n\n</details>\n")
+
+
+def test_templates_lay_the_report_out(tmp_path, monkeypatch):
+    folder = shutil.copytree(templates.FOLDER, tmp_path / "templates")
+    (folder / "markdown/blocks.j2").write_text(
+        (folder / "markdown/blocks.j2").read_text().replace("**{{ part.title }}**", "### {{ part.title }}")
+    )
+    (folder / "report.md.j2").write_text("Of mine.\n" + (folder / "report.md.j2").read_text())
+    monkeypatch.setattr(templates, "FOLDER", folder)
+    report = split(Heading("a_b*", where=FILES), Text("words", where=FILES)).report
+    assert report.startswith("Of mine.\n# Title\n\nThe answer.\n")
+    assert "\n### a_b\\*\n\nwords\n" in report
 
 
 def test_columns_align():

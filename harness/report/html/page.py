@@ -8,33 +8,19 @@ from typing import TYPE_CHECKING, Any
 from harness.analysis.results import Results
 from harness.model.run import Run
 from harness.model.scenario import Cell
-from harness.model.texts import counted
-from harness.report import blocks, escape
-from harness.report.blocks import Block, Bold, Link, Section, Table, Where, Words
+from harness.report import escape
+from harness.report.blocks import Bold, Link, Section, Table, Where, Words
 from harness.report.comparisons import NO_VERDICT, is_settled
 from harness.report.html import data
 from harness.report.html.assets import PLAIN_STYLES, load_assets, make_policy, read_files
-from harness.report.markdown import LONG
-from harness.report.templates import make_environment
+from harness.report.markdown import summarize_folded
+from harness.report.templates import make_environment, mark_safe
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 #: A column is wrapped if it contains a text with more characters than this.
 WRAP_CHARACTERS = 40
-
-#: The kinds of blocks that templates distinguish, by name.
-BLOCKS: Sequence[type[Block]] = (
-    blocks.Callout,
-    blocks.Code,
-    blocks.Drawing,
-    blocks.Figure,
-    blocks.Folded,
-    blocks.Heading,
-    blocks.Items,
-    blocks.Table,
-    blocks.Text,
-)
 
 
 def render(results: Results, sections: Sequence[Section], *, cache: Path | None = None) -> str:
@@ -78,9 +64,6 @@ def render_plain(run: Run, sections: Sequence[Section]) -> str:
 def _make_environment(cells: Iterable[Cell]) -> "Environment":
     from markupsafe import Markup
 
-    def mark_safe(function: Callable[..., str]) -> Callable[..., Markup]:
-        return lambda *arguments: Markup(function(*arguments))
-
     numbers_by_cell = {cell: number for number, cell in enumerate(cells)}
 
     def make_cells_attribute(shown_cells: Sequence[Cell]) -> str:
@@ -89,14 +72,14 @@ def _make_environment(cells: Iterable[Cell]) -> "Environment":
         return f' data-cells="{" ".join(numbers)}"' if numbers and len(numbers) == len(shown_cells) else ""
 
     jinja = make_environment(_escape_text)
-    jinja.globals |= {"cells_of": mark_safe(make_cells_attribute), "unknown": _refuse_block}
+    jinja.globals |= {"cells_of": mark_safe(make_cells_attribute)}
     filters: Mapping[str, Callable[..., Any]] = {
         "words": mark_safe(_render_words),
         "lines": mark_safe(_render_lines),
         # for texts from harness's own files, and for JSON without `<`
         "trusted": Markup,
         "on_page": lambda table: table.shown(Where.PAGE),
-        "folded": _summarize_folded,
+        "folded": summarize_folded,
         "labels": _find_labels,
         "wrapped": _find_wrapped,
         "ordered": _find_ordered,
@@ -104,16 +87,7 @@ def _make_environment(cells: Iterable[Cell]) -> "Environment":
         "is_settled": is_settled,
     }
     jinja.filters.update(filters)
-    jinja.tests |= {kind.__name__.lower(): _make_test(kind) for kind in BLOCKS}
     return jinja
-
-
-def _make_test(kind: type[Block]) -> Callable[[Block], bool]:
-    return lambda block: isinstance(block, kind)
-
-
-def _refuse_block(block: Block) -> None:
-    raise TypeError(f"the page can't show a {type(block).__name__}")
 
 
 def _escape_text(text: str) -> str:
@@ -145,11 +119,6 @@ def _render_lines(text: str) -> str:
 
 
 # The values that the template of a table uses.
-
-
-def _summarize_folded(table: Table) -> str:
-    """Return the summary of a folded table; empty if the table isn't folded."""
-    return f"{table.caption}: {counted(len(table.lines), table.noun)}" if len(table.lines) > LONG else ""
 
 
 def _find_labels(table: Table) -> set[int]:
