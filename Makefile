@@ -62,8 +62,9 @@ simulate: $(READY) ## the tables of docs/dev/validation/simulation.md: how often
 schema: $(READY) ## docs/schema, from the dataclasses
 	$(BIN)/python -m bench.schemas
 
-reference: $(READY) ## docs/reference/cli.md, and the names in python-api.md, from the code
+reference: $(READY) ## docs/reference/cli.md, the names in python-api.md, and the index of `harness ask`, from the code
 	$(BIN)/python -m bench.reference
+	$(BIN)/python -m bench.stored
 
 # uv.txt has uv alone, which installs everything else
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url

@@ -11,7 +11,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-SHIPPED = ("docker-bake.hcl", "images", "requirements.txt", "scenarios", "templates")
+SHIPPED = ("docker-bake.hcl", "docs/stored.json", "images", "requirements.txt", "scenarios", "templates")
 
 #: A link to a file of the repository, or a picture from there.
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)")

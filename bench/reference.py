@@ -52,6 +52,7 @@ GUIDES = {
     "repro": "[Reproduce an upstream issue](../how-to/reproduce-an-issue.md)",
     "bisect": "[Bisect a regression](../how-to/bisect-a-regression.md)",
     "profile": "[Profile](../how-to/profile.md)",
+    "ask": "[Reproduce an upstream issue](../how-to/reproduce-an-issue.md)",
     "report": "[Read a report](report.md), [export formats](export-formats.md)",
     "compare": "[Compare two runs](../how-to/compare-two-runs.md)",
     "merge": "[Use several machines](../how-to/use-several-machines.md)",

@@ -130,29 +130,34 @@ def _line(row: Row) -> str:
         f"[{row['issue']}]({row['url']})",
         row["reported"],
         row["claimed"],
-        f"{row['at']['environment']}: {_measured(row['at'], row['claimed'])}",
+        f"{row['at']['environment']}: {measure(row['at'], row['claimed'])}",
         row["at"]["outcome"],
-        f"{newest['environment']}: {newest['outcome']}, {_measured(newest, row['claimed'])}" if newest else "",
-        _fixed_between(row),
+        f"{newest['environment']}: {newest['outcome']}, {measure(newest, row['claimed'])}" if newest else "",
+        fixed_between(row),
         row["date"],
         row["machine"],
     ]
     return f"| {' | '.join(escape.markdown(entry) if at else entry for at, entry in enumerate(entries))} |"
 
 
-def _fixed_between(row: Row) -> str:
+def fixed_between(row: Row) -> str:
     """Return the releases between which the problem was fixed, or an empty text. Older rows have only the second."""
     last = row.get("last_seen") or row["at"]["environment"].partition(" vs ")[0]
     return f"{last} and {row['fixed']}" if row["fixed"] else ""
 
 
-def _measured(place: Row, claimed: str) -> str:
+def measure(place: Row, claimed: str) -> str:
     """Format a result, such as `12.3× (11.9 to 12.8)`, or return why there is none."""
     if place["value"] is None:
         return str(place["why"]) or "no result"
-    unit = "×" if claimed.endswith("×") else " s" if claimed.endswith(" s") else " B per call"
     ends = f" ({' to '.join(map(format.number, place['interval']))})" if place["interval"] else ""
-    return f"{format.number(place['value'])}{unit}{ends}"
+    return f"{format_value(place['value'], claimed)}{ends}"
+
+
+def format_value(value: float, claimed: str) -> str:
+    """Format a value in the unit of the claim."""
+    unit = "×" if claimed.endswith("×") else " s" if claimed.endswith(" s") else " B per call"
+    return f"{format.number(value)}{unit}"
 
 
 def _digits(value: float) -> float:

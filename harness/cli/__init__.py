@@ -36,6 +36,7 @@ COMMANDS = (
     "repro",
     "bisect",
     "profile",
+    "ask",
     "report",
     "compare",
     "merge",

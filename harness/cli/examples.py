@@ -7,7 +7,7 @@ EXAMPLES: Mapping[str, str] = {
     "": """
 harness matrix --dry-run                # show the plan and its duration
 harness run train.py -e tf2.12,tf2.13   # your own script
-harness repro T#40261                   # check an upstream issue
+harness ask predict slower 2.16         # what is known already
 """,
     "matrix": """
 harness matrix --dry-run                # show the plan and its duration
@@ -20,7 +20,7 @@ harness run train.py -e tf2.12,tf2.13 --function train_step --rounds 8
 harness run train.py -e tf1.15,tf2.15 -- --epochs 3    # options of the script
 """,
     "repro": """
-harness repro list
+harness repro list memory               # known claims about memory
 harness repro T#40261 --dry-run         # show the plan and its duration
 harness repro --family memory --no-nightly
 """,
@@ -32,6 +32,10 @@ harness bisect -s mine.py --good tf2.14 --bad tf2.17 --budget 30m
     "profile": """
 harness profile --suite quick --dry-run
 harness profile -s keras_step -e tf1.14,tf2.0 -a model=small -a call=fit
+""",
+    "ask": """
+harness ask predict slower 2.16
+harness ask memory leak fit --json
 """,
     "report": """
 harness report                          # the newest run
@@ -118,7 +122,7 @@ harness images unpack /media/usb/PACK
 """,
     "scenarios list": """
 harness scenarios list
-harness scenarios list --json
+harness scenarios list dataset --json
 """,
     "scenarios show": """
 harness scenarios show keras_step

@@ -12,7 +12,7 @@ import typer
 
 from harness.cli import completion, options
 from harness.cli.history_reports import alarm, find_series, report
-from harness.cli.messages import format_columns, say, tell
+from harness.cli.messages import format_columns, say, tell, tell_lines
 from harness.history.request import ConfirmRequest, SeriesRequest
 from harness.model.errors import Exit, HarnessError, UsageError
 from harness.model.launch import Clock
@@ -119,8 +119,9 @@ def show(
         for series in selection:
             tell("\n".join([_format_name(series), *(f"  {line}" for line in format_columns([*_make_rows(series)]))]))
     else:
-        rows = [(_format_name(entry), counted(len(entry.points), "run"), *_make_rows(entry)[-1]) for entry in selection]
-        tell("\n".join(format_columns(rows)))
+        # the name, which can be long, comes last
+        rows = [(*_make_rows(entry)[-1], counted(len(entry.points), "run"), _format_name(entry)) for entry in selection]
+        tell_lines(format_columns(rows))
 
 
 @app.command()

@@ -12,7 +12,7 @@ from harness import session
 from harness.backends import registry
 from harness.backends.wheels import VARIABLE
 from harness.cli import completion
-from harness.cli.messages import format_columns, handle_signals, say
+from harness.cli.messages import format_columns, handle_signals, say, tell_lines
 from harness.model.environment import Device
 from harness.model.errors import Exit
 from harness.model.texts import counted
@@ -35,11 +35,11 @@ _COLUMNS = (
     ("Keras", "keras"),
     ("Python", "python"),
     ("NumPy", "numpy"),
-    ("CUDA", "cuda"),
-    ("cuDNN", "cudnn"),
     ("wheel of", "released"),
     ("CPU image", "cpu"),
     ("GPU image", "gpu"),
+    ("CUDA", "cuda"),
+    ("cuDNN", "cudnn"),
     ("compute capabilities", "runs_on"),
 )
 
@@ -54,7 +54,10 @@ def list_images(
     """
     project, environments = session.images.select_environments(names)
     rows = session.images.list_rows(project, environments, registry.open_image_backend(project.root).states, say)
-    typer.echo(codec.dumps(rows, indent=2) if json else "\n".join(format_table(rows)))
+    if json:
+        typer.echo(codec.dumps(rows, indent=2))
+    else:
+        tell_lines(format_table(rows))
 
 
 @app.command()

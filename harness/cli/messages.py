@@ -79,8 +79,8 @@ def _find_variable(error: OSError) -> str:
 
 
 def tell(text: object) -> None:
-    """Print a result of one or several lines on stdout. Characters are escaped as in `say`."""
-    print(escape(str(text), keep="\n\t"), flush=True)
+    """Print a result of one or several lines on stdout. Characters are escaped, and lines wrapped, as in `say`."""
+    print(wrap_lines(escape(str(text), keep="\n\t"), sys.stdout), flush=True)
 
 
 def wrap_lines(text: str, stream: TextIO) -> str:
@@ -89,11 +89,16 @@ def wrap_lines(text: str, stream: TextIO) -> str:
     Paths, commands at the end of a line, and lines that start with four spaces are never wrapped, so that users can
     copy them.
     """
-    try:
-        width = os.get_terminal_size(stream.fileno()).columns
-    except (OSError, ValueError):
-        return text
+    width = _get_width(stream)
     return "\n".join(line for long_line in text.split("\n") for line in _wrap_line(long_line, width))
+
+
+def _get_width(stream: TextIO) -> int:
+    """Return the width of a terminal; 0 if the stream isn't one."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return 0
 
 
 def _wrap_line(line: str, width: int) -> Iterator[str]:
@@ -135,6 +140,15 @@ def format_columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Format the rows of a table as lines."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def tell_lines(lines: Iterable[str]) -> None:
+    """Print the lines of a list on stdout. A terminal gets the start of a line that is too long, and an ellipsis."""
+    from rich.cells import cell_len, set_cell_size
+
+    width = _get_width(sys.stdout)
+    for line in map(escape, lines):
+        print(f"{set_cell_size(line, width - 1)}…" if 0 < width < cell_len(line) else line)
 
 
 def say_torn(folder: Path) -> None:

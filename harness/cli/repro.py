@@ -1,17 +1,15 @@
 """`harness repro`."""
 
-from typing import TYPE_CHECKING, Annotated
+import json as codec
+from typing import Annotated
 
 import typer
 
 from harness.cli import options
 from harness.cli.dryrun import show_plan
-from harness.cli.messages import format_columns, say
+from harness.cli.messages import say, tell_lines
 from harness.session.options import OptionPanel
 from harness.session.request import Request
-
-if TYPE_CHECKING:
-    from harness.upstream.issue_index import KnownIssue, Library
 
 #: Fields of a request that `harness repro` sets, so they get no option.
 _PRESET_FIELDS = (
@@ -35,8 +33,9 @@ def repro(
     issues: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[ISSUE]...|list",
-            help="Names of issues, such as T#40261, or their URLs. To list the known issues, pass `list`.",
+            metavar="[ISSUE]...|list [WORD]...",
+            help="Names of issues, such as T#40261, or their URLs. `list` shows the known claims with their stored "
+            "results, and `list WORD...` those that match these words best.",
         ),
     ] = None,
     family: Annotated[
@@ -79,15 +78,13 @@ def repro(
 
     It measures them in the releases of each claim, in the newest release and in the newest nightly wheel.
     """
+    if issues and issues[0] == "list":
+        _list_claims(" ".join(issues[1:]), family, json=json)
+        return
     from harness.upstream import issue_index  # noqa: PLC0415 - not needed for --help
     from harness.upstream import repro as upstream  # noqa: PLC0415
 
-    library = issue_index.load_library()
-    is_list = issues == ["list"]
-    selection = library.select([] if is_list else issues or [], family, every=every or (is_list and not family))
-    if is_list:
-        _print_issues(library, selection, json=json)
-        return
+    selection = issue_index.load_library().select(issues or [], family, every=every)
     nightly_wheel = "" if every or no_nightly else upstream.find_nightly(request, say)
     repro_request = upstream.request(request, selection, nightly_wheel)
     if dry_run:
@@ -97,15 +94,16 @@ def repro(
     raise typer.Exit(running.repro(repro_request, wait=wait, json=json, fail_on=fail_on))
 
 
-def _print_issues(library: "Library", issues: "list[KnownIssue]", *, json: bool) -> None:
+def _list_claims(words: str, family: str, *, json: bool) -> None:
+    from harness.upstream import stored  # noqa: PLC0415 - not needed for --help
+
+    claims = stored.load_index().find_claims(words, family)
     if json:
-        typer.echo(library.document(issues), nl=False)
+        typer.echo(codec.dumps(claims, indent=2))
         return
-    rows = [("issue", "family", "takes", "environments", "claimed")]
-    for entry in issues:
-        duration = f"{max(1, round(entry.seconds(library.newest) / 60.0))} min"
-        claim_texts = "; ".join(claim.reported for _, claim in entry.claims)
-        families, environments = ", ".join(entry.families), ", ".join(entry.environments)
-        rows.append((entry.issue.short, families, duration, environments, claim_texts))
-    for line in format_columns(rows):
-        typer.echo(line)
+    rows = [("issue", "outcome", "measured", "claim")]
+    for claim in claims:
+        result = claim["result"]
+        rows.append((claim["issue"], result.get("outcome", "-"), result.get("value", "-"), claim["title"]))
+    # the few long names of issues don't make the column wider
+    tell_lines(f"{issue:<9}  {outcome:<9}  {value:<9}  {text}" for issue, outcome, value, text in rows)

@@ -9,7 +9,7 @@ import typer
 
 from harness import session
 from harness.cli import completion
-from harness.cli.messages import format_columns, say_broken
+from harness.cli.messages import format_columns, say_broken, tell_lines
 from harness.model import settings
 from harness.model.errors import Exit
 from harness.model.scenario import STEP
@@ -22,23 +22,25 @@ app = typer.Typer(help="List, show, check and create scenarios.", no_args_is_hel
 
 
 @app.command(name="list")
-def list_scenarios(json: Annotated[bool, typer.Option("--json", help="Print the lists as JSON.")] = False) -> None:
+def list_scenarios(
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[WORD]...", help="List the scenarios that match these words best.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the lists as JSON.")] = False,
+) -> None:
     """List the scenarios and suites."""
-    listing, suites = session.scenarios.list_all()
+    from harness.upstream import stored  # noqa: PLC0415 - not needed for --help
+
+    index, suites = stored.load_index(), {} if words else session.names.list_suites()
+    scenarios = index.find_scenarios(" ".join(words or ()))
     if json:
-        scenarios = [
-            {"name": entry.name, "title": entry.title, "tags": list(entry.tags), "path": str(entry.path)}
-            for entry in listing.scenarios.values()
-        ]
-        suite_rows = [{"name": entry.name, "title": entry.title} for entry in suites.values()]
-        typer.echo(codec.dumps({"scenarios": scenarios, "suites": suite_rows}, indent=2))
-        say_broken(listing.broken)
-        return
-    for scenario in listing.scenarios.values():
-        typer.echo(escape(f"{scenario.name}: {scenario.title}"))
-    for suite in suites.values():
-        typer.echo(escape(f"--suite {suite.name}: {suite.title}"))
-    say_broken(listing.broken)
+        rows = [{"name": name, **{key: row[key] for key in ("title", "tags", "path")}} for name, row in scenarios]
+        suite_rows = [{"name": name, "title": title} for name, title in suites.items()]
+        typer.echo(codec.dumps({"scenarios": rows, "suites": suite_rows}, indent=2))
+    else:
+        tell_lines(f"{name}: {row['title']}" for name, row in scenarios)
+        tell_lines(f"--suite {name}: {title}" for name, title in suites.items())
+    say_broken(index.broken)
 
 
 @app.command()

@@ -19,7 +19,7 @@ from harness.environments.requested import Named, OnPython, Override, parse_requ
 from harness.machine.interpreters import find_installed, find_python
 from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError, FileError, Problem, UnavailableError, UsageError
-from harness.model.scenario import ENVIRONMENT, Cell, Scenario, Suite
+from harness.model.scenario import ENVIRONMENT, Cell, Scenario
 from harness.plan.availability import split
 from harness.plan.selection import Catalog, check_suites, make_unknown_error, resolve
 from harness.project import Project
@@ -30,7 +30,6 @@ from harness.scenarios.catalog import (
     find_scenario_files,
     find_scenarios,
     load_scenario,
-    load_suites,
     read_suites,
 )
 from harness.scenarios.signature import find_oldest_python, find_version_problem
@@ -64,12 +63,6 @@ class NewScenario:
     path: Path
     is_found: bool
     kit: str
-
-
-def list_all() -> tuple[FoundScenarios, dict[str, Suite]]:
-    """Return the project's scenarios and suites."""
-    project = Project.find()
-    return find_scenarios(project), load_suites(project)
 
 
 def find_matching(pattern: str) -> FoundScenarios:

@@ -29,7 +29,7 @@ def test_environments_are_listed_also_without_an_engine_and_without_a_lock(harne
     (locks / "new-cpu.txt").write_text("keras==3.14.0\nnumpy==1.26.4\n")
     headings, old, new = harness.call("images", "list", **NOWHERE).stdout.splitlines()
     assert headings.split("  ")[0] == "name"
-    assert old.split() == ["old", "1.0.0", "its", "own", "3.11", "-", "-", "-", "-", "no", "engine", "-", "-"]
+    assert old.split() == ["old", "1.0.0", "its", "own", "3.11", "-", "-", "no", "engine", "-", "-", "-", "-"]
     assert new.split()[:5] == ["new", "2.0.0", "3.14.0", "3.11", "1.26.4"]
     (locks / "old-cpu.txt").unlink()
     line = harness.call("images", "list", "old", **NOWHERE).stdout.splitlines()[1]

@@ -1,6 +1,11 @@
 """`harness repro`, from the command line to the report."""
 
+import fcntl
 import json
+import os
+import struct
+import subprocess
+import termios
 
 import pytest
 
@@ -18,15 +23,40 @@ def claims(harness: Harness) -> Harness:
     return harness
 
 
-def test_the_list_tells_of_each_issue_what_it_claims_and_how_long_it_takes(claims):
+def test_the_list_has_a_line_per_claim_and_can_be_searched(claims):
     process = claims("repro", "list")
     assert process.returncode == 0
     heads, *rows = process.stdout.splitlines()
-    assert heads.split() == ["issue", "family", "takes", "environments", "claimed"]
-    assert [row.split()[0] for row in rows] == ["K#7", "T#1001"]
-    assert rows[1].split(maxsplit=5)[1:] == ["calls", "1", "min", "old", "a long sum takes ten times as long"]
-    documents = json.loads(claims.call("repro", "list", "--json").stdout)
-    assert [document["issue"] for document in documents] == ["K#7", "T#1001"]
+    assert heads.split() == ["issue", "outcome", "measured", "claim"]
+    assert [row.split(maxsplit=3)[::3] for row in rows] == [
+        ["K#7", "a long sum takes a minute"],
+        ["T#1001", "a long sum takes ten times as long"],
+    ]
+    documents = json.loads(claims.call("repro", "list", "ten", "times", "--json").stdout)
+    assert [document["issue"] for document in documents] == ["T#1001"]
+    assert "harness repro list predict" in claims.call("repro", "predict").stderr
+
+
+def test_a_question_is_answered_from_what_is_stored(claims):
+    (answer,) = json.loads(claims.call("ask", "long sum", "--json").stdout)[:1]
+    assert (answer["kind"], answer["command"]) == ("claim", f"harness repro {answer['name']}")
+    process = claims.call("ask", "keras", "step", "2.17")
+    assert "releases/keras_step: " in process.stdout
+    assert "× (" in process.stdout
+    assert claims.call("ask", "tfdbg").returncode == 3
+
+
+def test_a_terminal_gets_the_start_of_long_lines(claims):
+    keyboard, terminal = os.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    with subprocess.Popen(
+        claims.command("repro", "list"), cwd=claims.root, env=claims.environ, stdout=terminal
+    ) as process:
+        os.close(terminal)
+    assert process.returncode == 0
+    lines = os.read(keyboard, 65536).decode().splitlines()
+    os.close(keyboard)
+    assert [len(line) for line in lines if line.endswith("…")] == [40, 40]
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """Which issues there are, and what measures them."""
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -35,7 +34,7 @@ def test_issues_are_found_by_name_by_family_and_all_of_them():
     assert names(library.select([], every=True)) == ["K#7", "T#1001"]
     assert names(library.select([], "calls")) == ["K#7", "T#1001"]
     assert names(library.select(["1001", "T#1001"])) == ["T#1001"]
-    assert (library.families, library.newest) == (["calls"], "new")
+    assert library.families == ["calls"]
 
 
 @pytest.mark.usefixtures("claiming")
@@ -57,17 +56,6 @@ def test_what_there_is_not_is_refused(snapshot):
     assert planned.cells == []
     refusals["K#7 without a GPU"] = read_refusal(planned.refuse_nothing)
     assert refusals == snapshot
-
-
-@pytest.mark.usefixtures("claiming")
-def test_an_issue_as_json():
-    library = load_library()
-    (entry,) = json.loads(library.document(library.select(["T#1001"])))
-    assert entry["issue"] == "T#1001"
-    assert entry["url"].endswith("/tensorflow/tensorflow/issues/1001")
-    assert (entry["families"], entry["environments"]) == (["calls"], ["old"])
-    assert entry["claims"][0]["ratio"] == [5.0, 30.0]
-    assert entry["seconds"] > 0.0
 
 
 @pytest.mark.usefixtures("claiming")
