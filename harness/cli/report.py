@@ -45,8 +45,19 @@ def report(
             help="Print the report in this format. Default: write report.md, details.md, report.html and charts/.",
         ),
     ] = None,
+    template: Annotated[
+        Path | None,
+        typer.Option(
+            "--template",
+            metavar="FILE.j2",
+            help="Print the report in the layout of this Jinja template: HTML for NAME.html.j2, otherwise Markdown.",
+        ),
+    ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="The file to write with --format. Default: stdout.")
+        Path | None,
+        typer.Option(
+            "--output", metavar="FILE", help="The file to write with --format or --template. Default: stdout."
+        ),
     ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="Write everything to report.md, without a size limit and without details.md.")
@@ -56,23 +67,27 @@ def report(
 
     If no cell of the run has a result or an observation, the exit code is 1.
     """
-    if output and not format:
-        raise UsageError("--output needs --format.", "For example: --format json --output report.json")
-    if full and format:
-        raise UsageError("--full needs report.md, which --format doesn't write.", "Omit --full or --format.")
+    if format and template:
+        raise UsageError("--format and --template can't be used together.", "Omit one of them.")
+    layout = template or format
+    if output and not layout:
+        raise UsageError("--output needs --format or --template.", "For example: --format json --output report.json")
+    if full and layout:
+        option = "--template" if template else "--format"
+        raise UsageError(f"--full needs report.md, which {option} doesn't write.", f"Omit --full or {option}.")
     if run is None:
         (run,) = session.find_newest_runs()
         say(f"The newest run: {run}")
     say_torn(run)
-    if not format:
+    if not layout:
         results = session.read_in_place(run)
         show(session.report(run, results, full=full), results)
         if not session.has_numbers(results):
             raise typer.Exit(Exit.CELLS_FAILED)
     elif output:
-        save(output, session.export(run, format))
+        save(output, session.export(run, layout))
     else:
-        sys.stdout.buffer.write(session.export(run, format))
+        sys.stdout.buffer.write(session.export(run, layout))
         sys.stdout.flush()
 
 

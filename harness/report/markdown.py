@@ -53,7 +53,7 @@ def split_report(sections: Sequence[Section], folder: str, limit: int = LIMIT) -
     """
     pasted_sections = [visible_section for section in sections if (visible_section := section.shown(Where.PASTE))]
     available = limit - ROOM
-    rendered = [(block, _render_block(block)) for section in pasted_sections for block in section.blocks]
+    rendered = [(block, render_block(block)) for section in pasted_sections for block in section.blocks]
     total = sum(len(text) + 2 for _, text in rendered) + sum(len(section.title) + 6 for section in pasted_sections)
     omitted_ids: set[int] = set()
     # omit the longest blocks first, and sentences last
@@ -144,7 +144,8 @@ def render_template(name: str, **values: object) -> str:
     return _load_templates(templates.FOLDER).get_template(name).render(values)
 
 
-def _render_block(block: Block) -> str:
+def render_block(block: Block) -> str:
+    """Return a block as whole lines."""
     macros: Any = _load_templates(templates.FOLDER).get_template("markdown/blocks.j2").module
     return str(macros.block(block))
 

@@ -29,12 +29,14 @@ BLOCKS: Sequence[type[Block]] = (
 )
 
 
-def make_environment(escape: Callable[[str], str], folder: Path | None = None) -> "Environment":
+def make_environment(
+    escape: Callable[[str], str], folder: Path | None = None, kind: "type[Environment] | None" = None
+) -> "Environment":
     """Return a Jinja environment in which every value that a template prints is escaped with `escape`.
 
-    Autoescape is on so that macros and functions of harness return Markup, which isn't escaped again. Other values are
-    escaped with `escape` instead of the rules for HTML. A misspelled name in a template raises an error. `share` and
-    `duration` are filters for numbers. The name of a kind of block, such as `table`, is a test.
+    `kind` is its class. Autoescape is on so that macros and functions of harness return Markup, which isn't escaped
+    again. Other values are escaped with `escape` instead of the rules for HTML. A misspelled name in a template raises
+    an error. `share` and `duration` are filters for numbers. The name of a kind of block, such as `table`, is a test.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -42,7 +44,7 @@ def make_environment(escape: Callable[[str], str], folder: Path | None = None) -
     def finalize(value: Any) -> Any:
         return value if hasattr(value, "__html__") else Markup(escape(str(value)))
 
-    jinja = Environment(
+    jinja = (kind or Environment)(
         loader=FileSystemLoader(folder or FOLDER),
         autoescape=True,
         finalize=finalize,

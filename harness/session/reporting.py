@@ -22,7 +22,7 @@ from harness.report import escape, files, sections
 from harness.report.blocks import Section, Table, Where
 from harness.report.charts.drawing import DrawingError, drawer
 from harness.report.escape import escape_terminal
-from harness.report.formats import render
+from harness.report.formats import render, render_template
 from harness.report.sections import summary
 from harness.store.folder import RunFolder, pause_garbage_collection
 
@@ -184,19 +184,20 @@ def has_numbers(results: Results) -> bool:
     return bool(results.found.series or results.found.observed)
 
 
-def export(folder: Path | str, format: str) -> bytes:
+def export(folder: Path | str, format: str | Path) -> bytes:
     """Return the report of a run in another tool's format, as bytes.
 
-    `format` is a value of `harness report --format`. Raises UsageError for a run of `harness profile`.
+    `format` is a value of `harness report --format`, or the path of a template. Raises UsageError for a run of
+    `harness profile`, and for a template with a mistake.
     """
     results = read(folder)
     if results.run.plan.profile_calls:
         raise UsageError(
             f"{folder} has profiles instead of measurements. Their report is profile.md and profile.html.",
-            "Omit --format.",
+            "Omit --format and --template.",
         )
     with pause_garbage_collection():
-        text = render(format, results)
+        text = render_template(results, format) if isinstance(format, Path) else render(format, results)
     # encoded here, because CSV has its own line endings, and file formats don't depend on the terminal's encoding
     return text.encode()
 

@@ -133,3 +133,14 @@ def test_a_format_goes_to_stdout_or_into_a_file_and_nothing_else_does(harness, f
     (folder / "run.json").write_text("{")
     damaged = harness.call("report", str(folder))
     assert (damaged.returncode, "run.json is damaged" in damaged.stderr) == (2, True)
+
+
+def test_a_template_lays_the_report_out_and_a_mistake_in_it_is_told_with_its_line(harness, folder):
+    (harness.root / "own.md.j2").write_text("One: {{ title }}\n")
+    process = harness.call("report", str(folder), "--template", "own.md.j2")
+    assert (process.returncode, process.stderr) == (0, "")
+    assert process.stdout.startswith("One: One training step")
+    (harness.root / "own.md.j2").write_text("One\n{{ titel }}\n")
+    process = harness.call("report", str(folder), "--template", "own.md.j2", "--output", "own.md")
+    assert (process.returncode, process.stdout) == (2, "")
+    assert "own.md.j2:2: 'titel' is undefined." in process.stderr

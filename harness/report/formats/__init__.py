@@ -9,6 +9,8 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # `harness --help` needs only the names
+    from pathlib import Path
+
     from harness.analysis.results import Results
     from harness.model.run import Run
 
@@ -25,6 +27,13 @@ def render(format: str, results: "Results") -> str:
     """
     text: str = import_module(f"{__name__}.{_find_modules()[format]}").render(results)
     return text
+
+
+def render_template(results: "Results", path: "Path") -> str:
+    """Return the run in the layout of a user's template. Raises UsageError."""
+    from harness.report import sections, user_template  # noqa: PLC0415
+
+    return user_template.render(sections.build(results), path)
 
 
 def _find_modules() -> dict[str, str]:

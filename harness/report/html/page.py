@@ -9,7 +9,7 @@ from harness.analysis.results import Results
 from harness.model.run import Run
 from harness.model.scenario import Cell
 from harness.report import escape
-from harness.report.blocks import Bold, Link, Section, Table, Where, Words
+from harness.report.blocks import Block, Bold, Link, Section, Table, Where, Words
 from harness.report.comparisons import NO_VERDICT, is_settled
 from harness.report.html import data
 from harness.report.html.assets import PLAIN_STYLES, load_assets, make_policy, read_files
@@ -61,6 +61,12 @@ def render_plain(run: Run, sections: Sequence[Section]) -> str:
     return page.render(run=run, sections=visible_sections, style=read_files(PLAIN_STYLES))
 
 
+def make_block_renderer() -> Callable[[Block], str]:
+    """Return a function that renders a block for a page without scripts: a chart is an image in charts/."""
+    macros: Any = _make_environment(()).get_template("html/blocks.j2").module
+    return lambda block: str(macros.block(block))
+
+
 def _make_environment(cells: Iterable[Cell]) -> "Environment":
     from markupsafe import Markup
 
@@ -72,7 +78,8 @@ def _make_environment(cells: Iterable[Cell]) -> "Environment":
         return f' data-cells="{" ".join(numbers)}"' if numbers and len(numbers) == len(shown_cells) else ""
 
     jinja = make_environment(_escape_text)
-    jinja.globals |= {"cells_of": mark_safe(make_cells_attribute)}
+    # only the page of a run, which has cells, has the scripts that draw charts
+    jinja.globals |= {"cells_of": mark_safe(make_cells_attribute), "draws_charts": bool(numbers_by_cell)}
     filters: Mapping[str, Callable[..., Any]] = {
         "words": mark_safe(_render_words),
         "lines": mark_safe(_render_lines),
