@@ -29,6 +29,9 @@ _PYTHON_2_LINE = re.compile(
     r"[^\"'#]*(?:<>|`\w+`|\b\d+L\b|\b0\d+\b)"
 )
 
+#: The group in --grep that matches the setting of a number instead of a number.
+LABEL = "label"
+
 #: Quotation marks of word processors and web pages.
 _QUOTATION_MARKS = re.compile("[\u2018\u2019\u201c\u201d\u00ab\u00bb]")
 
@@ -108,8 +111,7 @@ class Script:
             splits = [(text[:slash], text[slash + 1 :]) for slash in slashes]
             pairs = [pair for pair in splits if {*pair} <= {*names}]
             if not pairs or pairs[0][0] == pairs[0][1]:
-                shown = joined([name for name in names if re.search(r"[^\W\d_]", name)])  # without a mere `…`
-                numbers = f"The printed numbers: {shown}." if shown else "Name the numbers with --grep."
+                numbers = f"The printed numbers: {joined(names)}." if names else "Name the numbers with --grep."
                 raise UsageError(
                     f"Invalid --compare {text!r}: expected ONE/OTHER, the names of two printed numbers.",
                     f"{numbers} Example: --grep 'half took (?P<half>\\S+)' --grep 'single took (?P<single>\\S+)' "
@@ -187,7 +189,8 @@ def _make_identifier(name: str) -> str:
 def find_labels(pattern: str) -> list[str]:
     """Return the names of the numbers that a regular expression finds, at least one. Raises UsageError.
 
-    If a group has no name, its number is called by the text around the group: `predict: … ms`.
+    If a group has no name, its number is called by the text around the group: `predict: … ms`. The group LABEL isn't a
+    number.
     """
     try:
         groups, indexes_by_name = re.compile(pattern).groups, re.compile(pattern).groupindex
@@ -196,8 +199,8 @@ def find_labels(pattern: str) -> list[str]:
             f"--grep '{pattern}' is not a valid regular expression: {error}.", "Example that finds a number: (\\S+)."
         ) from None
     label = _mask_groups(pattern)
-    names = {number: name for name, number in indexes_by_name.items()}
-    unnamed = [number for number in range(1, groups + 1) if number not in names]
+    names = {number: name for name, number in indexes_by_name.items() if name != LABEL}
+    unnamed = [number for number in range(1, groups + 1) if number not in {*names, indexes_by_name.get(LABEL)}]
     for number in unnamed:
         names[number] = label if len(unnamed) == 1 else f"{label} ({number})"
     return [names[number] for number in sorted(names)] or [label]
@@ -209,8 +212,9 @@ def _mask_groups(pattern: str) -> str:
     while text != previous:  # the innermost groups first
         previous, text = text, re.sub(r"(?<!\\)\((?:\\.|[^()\\])*\)[*+?]*", "…", text)
     # keep escaped punctuation, and remove classes such as \S, anchors and repetitions
-    text = re.sub(r"\\(\W)|\\\w|[\^$*+?]", r"\1", text)
-    return " ".join(re.sub("…+", "…", text).split()) or "printed"
+    text = re.sub(r"\\(\W)|(\\\w[*+?]*)|[\^$*+?]", lambda match: match[1] or ("…" if match[2] else ""), text)
+    text = " ".join(re.sub("…+", "…", text).split())
+    return text if re.search(r"[^\W_]", text) else "print"
 
 
 def check(script: Script) -> bool:

@@ -113,7 +113,10 @@ def test_numbers_are_called_by_their_groups_or_the_text_around_them():
         r"^loss (?:is )?(\d+\.\d+)$": ["loss …"],
         r"(?P<load>\d+) then (?P<run>\d+)": ["load", "run"],
         r"(\d+) of (\d+)": ["… of … (1)", "… of … (2)"],
-        r"\d+": ["printed"],
+        r"\d+": ["print"],
+        r"^(\S+)$": ["print"],
+        r"num_calls = \S+, cost: (\S+)": ["num_calls = …, cost: …"],
+        r"(?P<label>\w+) took (\S+)": ["… took …"],
         r"a\.b = (.*)": ["a.b = …"],
     }
     assert {pattern: scripts.find_labels(pattern) for pattern in names} == names

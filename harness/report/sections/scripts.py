@@ -8,6 +8,7 @@ from harness.analysis import printed
 from harness.analysis.answers import Answer
 from harness.analysis.cells import Missing
 from harness.analysis.printed import OutputComparison, OutputMatch, compare_outputs
+from harness.analysis.printed_settings import find_growth
 from harness.analysis.quantities import get_later_half, slope
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, combine
@@ -15,8 +16,8 @@ from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Clock, Status
 from harness.model.scenario import ENVIRONMENT, OWN, PEAK, PRINTED, RESIDENT, STEP, WHOLE, Scenario
-from harness.model.texts import joined
-from harness.report import format
+from harness.model.texts import counted, joined
+from harness.report import format, names
 from harness.report.comparisons import describe_rounds_needed, explain_withheld, format_decided_ratio
 from harness.report.escape import shorten
 from harness.report.phrases import describe_longer
@@ -25,6 +26,9 @@ from harness.report.phrases import describe_longer
 MEMORY_GROWS = 64 * 1024
 
 IMPORT, FIRST_CALL = "import", "first call"
+
+#: The most settings of a printed number whose values are in a sentence.
+SETTINGS = 6
 
 #: The largest number of characters of a quoted output line, and of characters in it before the first difference.
 CHARACTERS, BEFORE = 80, 20
@@ -85,7 +89,39 @@ def describe_printed(results: Results) -> list[str]:
         for quantity in scenario.quantities
         if quantity.startswith(PRINTED)
         for sentence in _describe_number(results, scenario, quantity)
-    ]
+    ] + [sentence for split in results.by_setting for sentence in _describe_settings(split)]
+
+
+def _describe_settings(split: Results) -> Iterator[str]:
+    """Yield sentences about a printed number that has several settings: its values, and the largest ratio."""
+    (scenario,), tables = split.run.scenarios, split.all_tables
+    if not tables:
+        return
+    (axis, labels), unit = next(iter(scenario.axes.items())), format.unit_of(tables[0])
+    amounts: dict[str, list[str]] = {}
+    for cell, value in tables[0].cells().items():
+        if value.estimate:
+            text = f"{_format_printed(value.estimate, unit)} ({cell.axes[axis]})"
+            amounts.setdefault(cell.environment, []).append(text)
+    reason = "at several places" if axis == "place" else "for several settings"
+    subject = f"The script prints {_quote(scenario.name.partition(' ')[2])} {reason}"
+    if sum(map(len, amounts.values())) <= SETTINGS:
+        yield f"{subject}: {'; '.join(f'{joined(texts)} in {name}' for name, texts in amounts.items())}."
+    else:
+        yield f"{subject}: {len(labels)} values of {axis}."
+    for environment in amounts:
+        answers = [answer for answer in split.answers if answer.context.get(ENVIRONMENT) == environment]
+        if answer := max(answers, key=lambda candidate: candidate.findings[0].ratio.distance, default=None):
+            finding, sides = answer.findings[0], [answer.subject, answer.base]
+            # read the ratio in the direction in which it is above 1
+            ratio, (larger, smaller) = (
+                (finding.ratio, sides) if finding.ratio.value >= 1.0 else (finding.ratio.inverse, reversed(sides))
+            )
+            smaller_name, larger_name = (names.label(scenario, axis, label) for label in (smaller, larger))
+            yield (
+                f"In {environment}, {larger_name} prints {format.ratio(ratio)} as much as {smaller_name}"
+                f"{_explain_undecided(split, answer)}."
+            )
 
 
 def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Iterator[str]:
@@ -105,6 +141,8 @@ def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Ite
         for cell in lookup.cells_of(scenario.name)
         if (series := lookup.series.get(cell))
     }
+    if not ratio:
+        yield from _describe_growth(results, scenario, quantity, unit)
     if ratio:
         first_name, second_name = map(_quote, ratio)
         ratios = [(format.ratio(estimate), cell.environment) for cell, estimate in estimates.items()]
@@ -133,6 +171,28 @@ def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Ite
         yield f"{subject} is {ratio_text}{amounts_note}{verdict}."
 
 
+def _describe_growth(results: Results, scenario: Scenario, quantity: str, unit: str) -> Iterator[str]:
+    """Yield a sentence for each environment in which a printed number rises within each launch."""
+    for cell in results.found.cells_of(scenario.name):
+        launches = [launch for launch in results.launches if launch.cell == cell and launch.status is Status.OK]
+        growth = find_growth(quantity, launches)
+        if not growth:
+            continue
+        first, last = (_format_amount(amount, unit) for amount in (growth.first, growth.last))
+        factor, place = format.factor(growth.last / growth.first), f"{counted(growth.launches, 'launch', '')}"
+        name = _quote(quantity.removeprefix(PRINTED))
+        if growth.is_certain:
+            yield (
+                f"The printed {name} grows within a launch in {cell.environment}: from {first} to {last} ({factor}) "
+                f"over {growth.count} values, in {place}."
+            )
+        else:
+            yield (
+                f"The printed {name} rises from {first} to {last} ({factor}) in {cell.environment}, but "
+                f"{growth.count} values in {place} are too few to tell whether it grows."
+            )
+
+
 def _quote(name: str) -> str:
     return f"`{name}`"
 
@@ -140,7 +200,14 @@ def _quote(name: str) -> str:
 def _format_estimate(estimate: Estimate, unit: str) -> str:
     """Return a printed number with its unit and its interval: `33.0 ± 0.4 ms`."""
     time_unit = format.unit([estimate.value], Clock.WALL) if unit == printed.SECONDS else format.ONE
-    return f"{format.time(estimate, time_unit)} {time_unit.symbol}".rstrip()
+    return _format_printed(estimate, time_unit)
+
+
+def _format_printed(estimate: Estimate, unit: format.Unit) -> str:
+    """Return a printed number in a unit. Only a count that doesn't vary has all of its digits."""
+    is_count = unit is format.ONE and estimate.value.is_integer()
+    text = format.time(estimate, unit) if is_count or estimate.interval else format.number(estimate.value * unit.factor)
+    return f"{text} {unit.symbol}".rstrip()
 
 
 def _format_amount(value: float, unit: str) -> str:
