@@ -12,7 +12,7 @@ from harness.model.scenario import Cell
 from harness.model.texts import counted, escape, format_plain
 from harness.report import format, names
 from harness.runner.executor import WalkListener
-from harness.runner.schedule import RunEstimate
+from harness.runner.schedule import TOLERANCE, RunEstimate
 
 #: The suggested budget, as a multiple of the estimated time.
 HEADROOM = 1.1
@@ -56,6 +56,8 @@ def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:
     fewest_rounds, budget = min(plan.rounds, FEWEST_ROUNDS), format.duration(plan.budget_seconds)
     count = len(estimate.left_out)
     note = f" {count} of {len(plan.cells)} cells {'is' if count == 1 else 'are'} not measured." if count else ""
+    if estimate.seconds > plan.budget_seconds * (1.0 + TOLERANCE):
+        note = f" One round takes longer than the rest of the budget, so the run takes about {seconds}.{note}"
     budget_option = f"{format_plain(math.ceil(estimate.needed * HEADROOM / 30.0) / 2.0)}m"
     return (
         f"{sentence}. The budget of {budget} is too small for the {counted(fewest_rounds, 'round')} that all verdicts "
