@@ -180,7 +180,8 @@ def _make_split(
     run: Run, scenario: Scenario, quantity: str, settings: Settings, launches: Sequence[Launch]
 ) -> tuple[Run, list[Launch]]:
     """Return a run in which the settings of a printed number are an axis, and its launches."""
-    name, (axis, places) = quantity.removeprefix(PRINTED), settings
+    name, (label_axis, places) = quantity.removeprefix(PRINTED), settings
+    axis = f"{label_axis}, printed" if label_axis in scenario.axes else label_axis
     of = STEP if unit_of(quantity, launches) == SECONDS else quantity
     medians = [
         (launch, {label: median(values(quantity, launch)[place] for place in at) for label, at in places.items()})
@@ -192,13 +193,13 @@ def _make_split(
         scenario,
         name=f"{scenario.name} {name}",
         title=f"{scenario.title}: {name}" if of == STEP else scenario.title,
-        axes={axis: list(places)},
+        axes={**scenario.axes, axis: list(places)},
         compare=[Comparison("", ENVIRONMENT, of=of), Comparison(f"{axis} {largest}", axis, plus=largest, of=of)],
         script="",
     )
 
     def make_cell(cell: Cell, label: str) -> Cell:
-        return Cell(split.name, cell.environment, cell.device, {axis: label})
+        return Cell(split.name, cell.environment, cell.device, {**cell.axes, axis: label})
 
     def make_group(group: Group) -> Group:
         cells = [make_cell(cell, label) for label in places for cell in group.cells]

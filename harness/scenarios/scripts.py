@@ -8,7 +8,7 @@ import re
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -31,6 +31,11 @@ _PYTHON_2_LINE = re.compile(
 
 #: The group in --grep that matches the setting of a number instead of a number.
 LABEL = "label"
+
+#: Settings of the number of threads or processes.
+_THREADS = re.compile(
+    r"(?:set_)?int(?:ra|er)_op_parallelism_threads|num_parallel_calls|num_threads|\bworkers *=|OMP_NUM_THREADS"
+)
 
 #: Quotation marks of word processors and web pages.
 _QUOTATION_MARKS = re.compile("[\u2018\u2019\u201c\u201d\u00ab\u00bb]")
@@ -58,6 +63,7 @@ class Script:
     - `arguments`: the arguments of the script; `stdin`: its standard input; `files`: files that are copied next to it
     - `grep`: regular expressions for printed numbers; `compare`: pairs of these whose ratio is compared (`half/single`)
     - `functions`: functions whose calls are steps
+    - `scan`: options of the script with their values: each value is measured, as an axis
     - `told`: sentences about parts of a notebook that are omitted
     - `has_runner`: whether the script's benchmarks are called by their own runner, such as pytest
     """
@@ -69,6 +75,7 @@ class Script:
     grep: Sequence[str] = ()
     compare: Sequence[str] = ()
     functions: Sequence[str] = ()
+    scan: Mapping[str, Sequence[str]] = field(default_factory=dict)
     files: Sequence[Path] = ()
     stdin: Path | None = None
     told: Sequence[str] = ()
@@ -306,17 +313,20 @@ def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Seque
         f"# title  = {format_value(script.path.name)}",
         f"# script = {format_value(script.path.name)}",
         *([f"# files  = {format_value(list(files))}"] if files else []),
+        *(["#", "# [tool.harness.axes]"] if script.scan else []),
+        *(f"# {_make_identifier(option)} = {format_value(list(values))}" for option, values in script.scan.items()),
         *(line for entry in _list_comparisons(script, has_steps=has_steps) for line in ("#", *entry)),
         "# ///",
     ]
     keywords: Mapping[str, object] = {
-        "arguments": list(script.arguments),
         "grep": [[pattern, [PRINTED + name for name in names]] for pattern, names in script.numbers.items()],
         "compare": [[PRINTED + name for name in (ratio, *pair)] for ratio, pair in script.ratios.items()],
         "functions": list(script.functions),
         "stdin": stdin,
     }
     options = "".join(f", {key}={value!r}" for key, value in keywords.items() if value)
+    scanned = "".join(f", {'--' + option!r}, axes[{_make_identifier(option)!r}]" for option in script.scan)
+    options += f", arguments=[*{list(script.arguments)!r}{scanned}]" if script.scan or script.arguments else ""
     return "\n".join(
         [
             *header,
@@ -328,7 +338,7 @@ def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Seque
             f"SCRIPT = {format_literal(script.text)}",
             "",
             "",
-            "def scenario(bench):",
+            f"def scenario(bench{', **axes' if script.scan else ''}):",
             f"    run_script(bench, {script.name!r}, SCRIPT{options})",
             "",
             "",
@@ -340,16 +350,33 @@ def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Seque
 
 
 def _list_comparisons(script: Script, *, has_steps: bool) -> list[list[str]]:
-    """Return the header's comparisons between environments: the step first, then the other quantities."""
+    """Return the header's comparisons between environments: the step first, then the other quantities.
+
+    The values of --scan are compared with the first value: the time, and the printed numbers.
+    """
     quantities = {"step": STEP, "first call": "first call", WHOLE: WHOLE} if has_steps else {WHOLE: STEP}
     quantities |= {name: name for name in (OWN, PEAK)}
     quantities |= {PRINTED + name: PRINTED + name for names in script.numbers.values() for name in names}
     quantities |= {PRINTED + name: PRINTED + name for name in script.ratios}
-    lines = ["# [[tool.harness.compare]]", "# name  = {}", '# along = "environment"', "# of    = {}"]
+    entries = [{"name": name, "along": "environment", "of": of} for name, of in quantities.items()]
+    for option, (first, *values) in script.scan.items():
+        axis = _make_identifier(option)
+        entries += [
+            {"name": f"{axis} {value}", "along": axis, "plus": value, "against": first, "of": of}
+            for of in quantities.values()
+            for value in values
+            if of == STEP or of.startswith(PRINTED)
+        ]
     return [
-        [line.format(format_value(value)) for line, value in zip(lines, ("", name, "", quantity), strict=True)]
-        for name, quantity in quantities.items()
+        ["# [[tool.harness.compare]]", *(f"# {key} = {format_value(value)}" for key, value in entry.items())]
+        for entry in entries
     ]
+
+
+def find_thread_setting(text: str) -> str:
+    """Return the first setting in a script's text that changes its number of threads or processes; empty if none."""
+    match = _THREADS.search(text)
+    return match[0].rstrip(" =") if match else ""
 
 
 def format_literal(text: str) -> str:

@@ -15,12 +15,14 @@ from harness.analysis.statistics import Estimate, combine
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Clock, Status
-from harness.model.scenario import ENVIRONMENT, OWN, PEAK, PRINTED, RESIDENT, STEP, WHOLE, Scenario
+from harness.model.scenario import CPUS, ENVIRONMENT, OWN, PEAK, PRINTED, RESIDENT, STEP, WHOLE, Scenario
 from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.comparisons import describe_rounds_needed, explain_withheld, format_decided_ratio
 from harness.report.escape import shorten
 from harness.report.phrases import describe_longer
+from harness.report.sections.main_results import describe_answer
+from harness.scenarios.scripts import find_thread_setting
 
 #: The smallest growth of the memory that is reported, in bytes per second.
 MEMORY_GROWS = 64 * 1024
@@ -66,6 +68,10 @@ def _describe_script(results: Results, scenario: Scenario) -> Iterator[str]:
         if answer.table.scenario is scenario and answer.comparison.along == ENVIRONMENT
     }
     yield from _describe_failures(results, scenario)
+    if scenario.axes:  # the values of --scan or of a setting
+        own_answers = [answer for answer in results.answers if answer.table.scenario is scenario]
+        yield from (describe_answer(results.run, answer) for answer in own_answers[:SETTINGS])
+        return
     subjects = list(dict.fromkeys(subject for _, subject in answers))
     by_environment = {
         output.cell.environment: output
@@ -82,14 +88,32 @@ def _describe_script(results: Results, scenario: Scenario) -> Iterator[str]:
 
 def describe_printed(results: Results) -> list[str]:
     """Return sentences about the numbers that plain scripts print: ratios of two numbers, and comparisons."""
-    scenarios = [scenario for scenario in results.run.scenarios if scenario.script]
+    scenarios = [scenario for scenario in results.run.scenarios if scenario.script and not scenario.axes]
+    return (
+        describe_pinned_threads(results)
+        + [
+            sentence
+            for scenario in scenarios
+            for quantity in scenario.quantities
+            if quantity.startswith(PRINTED)
+            for sentence in _describe_number(results, scenario, quantity)
+        ]
+        + [sentence for split in results.by_setting for sentence in _describe_settings(split)]
+    )
+
+
+def describe_pinned_threads(results: Results) -> list[str]:
+    """Return why a script with a setting for its number of threads doesn't show the effect of this setting.
+
+    The result is empty if launches have several cores, or if there is no such setting.
+    """
+    setting = next(filter(None, map(find_thread_setting, results.run.scripts.values())), "")
+    if not setting or len(results.run.plan.limits.cpus or (0, 0)) != 1 or CPUS in results.run.scenarios[0].axes:
+        return []
     return [
-        sentence
-        for scenario in scenarios
-        for quantity in scenario.quantities
-        if quantity.startswith(PRINTED)
-        for sentence in _describe_number(results, scenario, quantity)
-    ] + [sentence for split in results.by_setting for sentence in _describe_settings(split)]
+        f"Each launch was pinned to 1 core, so {_quote(setting)} can't have the effect that it has on several cores. "
+        "To measure this effect, pass --cpus all."
+    ]
 
 
 def _describe_settings(split: Results) -> Iterator[str]:
@@ -97,7 +121,7 @@ def _describe_settings(split: Results) -> Iterator[str]:
     (scenario,), tables = split.run.scenarios, split.all_tables
     if not tables:
         return
-    (axis, labels), unit = next(iter(scenario.axes.items())), format.unit_of(tables[0])
+    (axis, labels), unit = list(scenario.axes.items())[-1], format.unit_of(tables[0])
     amounts: dict[str, list[str]] = {}
     for cell, value in tables[0].cells().items():
         if value.estimate:
@@ -105,11 +129,11 @@ def _describe_settings(split: Results) -> Iterator[str]:
             amounts.setdefault(cell.environment, []).append(text)
     reason = "at several places" if axis == "place" else "for several settings"
     subject = f"The script prints {_quote(scenario.name.partition(' ')[2])} {reason}"
-    if sum(map(len, amounts.values())) <= SETTINGS:
+    if len(scenario.axes) == 1 and sum(map(len, amounts.values())) <= SETTINGS:
         yield f"{subject}: {'; '.join(f'{joined(texts)} in {name}' for name, texts in amounts.items())}."
     else:
         yield f"{subject}: {len(labels)} values of {axis}."
-    for environment in amounts:
+    for environment in amounts if len(scenario.axes) == 1 and not describe_pinned_threads(split) else ():
         answers = [answer for answer in split.answers if answer.context.get(ENVIRONMENT) == environment]
         if answer := max(answers, key=lambda candidate: candidate.findings[0].ratio.distance, default=None):
             finding, sides = answer.findings[0], [answer.subject, answer.base]
@@ -143,7 +167,7 @@ def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Ite
     }
     if not ratio:
         yield from _describe_growth(results, scenario, quantity, unit)
-    if ratio:
+    if ratio and not describe_pinned_threads(results):
         first_name, second_name = map(_quote, ratio)
         ratios = [(format.ratio(estimate), cell.environment) for cell, estimate in estimates.items()]
         if ratios:

@@ -123,3 +123,12 @@ def test_sentences_about_printed_numbers(snapshot):
     assert {name: scripts.describe_printed(results) for name, results in runs.items()} == snapshot
     (section, *_) = summary.make_sections(two)
     assert scripts.describe_printed(two)[0] in texts(section)
+
+
+def test_threads_that_had_one_core_have_no_ratio():
+    settings = measure_printed({"saved": ([1.0, 9.0],) * 2}, units=[("saved", 0), ("saved", 1)])
+    pinned = Results(replace(settings.run, scripts={"mine": "set_intra_op_parallelism_threads(1)"}), settings.launches)
+    first, *others = scripts.describe_printed(pinned)
+    assert "pinned to 1 core" in first
+    assert not any(" as much as " in sentence for sentence in others)
+    assert any(" as much as " in sentence for sentence in scripts.describe_printed(settings))
