@@ -194,7 +194,7 @@ def _make_split(
         name=f"{scenario.name} {name}",
         title=f"{scenario.title}: {name}" if of == STEP else scenario.title,
         axes={**scenario.axes, axis: list(places)},
-        compare=[Comparison("", ENVIRONMENT, of=of), Comparison(f"{axis} {largest}", axis, plus=largest, of=of)],
+        compare=[Comparison("", ENVIRONMENT, of=of), Comparison(f"vs {largest}", axis, plus=largest, of=of)],
         script="",
     )
 
