@@ -9,7 +9,7 @@ from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Clock, Launch, Status
 from harness.model.run import Plan, Run
 from harness.model.scenario import Cell
-from harness.model.texts import counted, escape, format_plain
+from harness.model.texts import counted, escape, format_plain, joined
 from harness.report import format, names
 from harness.runner.executor import WalkListener
 from harness.runner.schedule import TOLERANCE, RunEstimate
@@ -82,12 +82,27 @@ class LaunchCounter(WalkListener):
         self._is_estimated = False
         self._seconds: dict[bool, list[float]] = {True: [], False: []}
         self._errors: dict[str, str] = {}
+        # the times of the first launches of a plain script, by environment, for preliminary results
+        is_script = len(run.scenarios) == 1 and run.scenarios[0].script and not run.scenarios[0].axes
+        self._reference, self._times = run.reference if is_script else "", dict[str, float]()
 
     def end(self, launch: Launch) -> None:
         """Count a finished launch."""
         self.done += not launch.ended_under_profiler
         self._round = max(self._round, launch.round)
         self._seconds[launch.round == 0].append(launch.seconds)
+        if self._reference and launch.samples and launch.cell.environment not in self._times:
+            self._tell_preliminary(launch)
+
+    def _tell_preliminary(self, launch: Launch) -> None:
+        """Print how the first launch of an environment compares with the first launch of the baseline."""
+        name, base = launch.cell.environment, self._reference
+        (judged,) = apply_clock(self._plan.clock, [launch])
+        self._times[name] = judged.mean
+        others = [other for other in self._times if other != base] if name == base else [name]
+        if base in self._times and others:
+            ratios = [f"{format.factor(self._times[other] / self._times[base])} in {other}" for other in others]
+            self.tell(f"Preliminary, from one launch each: the time is {joined(ratios)}, relative to {base}.")
 
     def name(self, cell: Cell) -> str:
         """Return the values that distinguish a cell from the other cells of the run."""
