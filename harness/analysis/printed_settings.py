@@ -10,7 +10,6 @@ A number grows within launches if more pairs of its values rise than by chance. 
 pilots (the exact test of Mann and Hirsch, see trends.py).
 """
 
-import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -79,19 +78,11 @@ def split_numbers(run: Run, launches: Sequence[Launch]) -> tuple[Run, list[tuple
     for scenario in run.scenarios:
         quantities = [quantity for quantity in scenario.quantities if quantity.startswith(PRINTED) and scenario.script]
         own_launches = [
-            launch
-            for launch in launches
-            if quantities and launch.cell.scenario == scenario.name and launch.status is Status.OK
+            entry for entry in launches if entry.cell.scenario == scenario.name and entry.status is Status.OK
         ]
-        settings = {
-            quantity: found_settings
-            for quantity in quantities
-            if unit_of(quantity, own_launches) is not None and (found_settings := find_settings(quantity, own_launches))
-        }
-        splits += [
-            _make_split(run, scenario, quantity, own_settings, own_launches)
-            for quantity, own_settings in settings.items()
-        ]
+        candidates = {quantity: find_settings(quantity, own_launches) for quantity in quantities}
+        settings = {quantity: found_settings for quantity, found_settings in candidates.items() if found_settings}
+        splits += [_make_split(run, scenario, *item, own_launches) for item in settings.items()]
         names = {quantity.removeprefix(PRINTED) for quantity in settings}
         kept = [
             entry
@@ -111,10 +102,10 @@ def find_settings(quantity: str, launches: Sequence[Launch]) -> Settings | None:
     for launch in launches:
         by_cell.setdefault(launch.cell, []).append(values(quantity, launch))
     series = [numbers for cell_series in by_cell.values() for numbers in cell_series]
-    if len({len(numbers) for numbers in series}) != 1 or not series[0] or min(map(min, series)) <= 0.0:
+    is_usable = len({len(numbers) for numbers in series}) == 1 and series[0] and min(map(min, series)) > 0.0
+    if not is_usable or unit_of(quantity, launches) is None:
         return None
-    axis, labels = _read_labels(quantity, launches)
-    is_counted = axis != "label" and _is_count(labels)
+    axis, labels, is_counted = _read_labels(quantity, launches)
     if labels and not is_counted:
         return axis, {label: [at for at, own in enumerate(labels) if own == label] for label in dict.fromkeys(labels)}
     starts = {start for cell_series in by_cell.values() for start in _find_jumps(np.log(cell_series))}
@@ -135,35 +126,19 @@ def find_settings(quantity: str, launches: Sequence[Launch]) -> Settings | None:
     }
 
 
-def _read_labels(quantity: str, launches: Sequence[Launch]) -> tuple[str, list[str]]:
-    """Return the name of the setting in front of a number, and its value at each place; no values if launches differ.
+def _read_labels(quantity: str, launches: Sequence[Launch]) -> tuple[str, list[str], bool]:
+    """Return the name of the setting in front of a number, its value at each place, and whether the values only count.
 
-    Invalid labels are omitted, because an untrusted launch may have written them.
+    There are no values if launches differ, or if they are invalid, because an untrusted launch may have written them.
     """
-    first: object = None
-    for launch in launches:
-        observed = launch.observations.get(NUMBER_LABELS)
-        labels = observed.get(quantity) if isinstance(observed, Mapping) else None
-        if not isinstance(labels, list) or (first is not None and labels != first):
-            return "", []
-        first = labels
+    observed = [launch.observations.get(NUMBER_LABELS) for launch in launches]
+    first, *others = [entry.get(quantity) if isinstance(entry, Mapping) else None for entry in observed]
     match first:
-        case [str(axis), list(labels)] if axis not in ("", ENVIRONMENT) and all(
-            isinstance(text, str) for text in labels
-        ):
-            is_complete = len(labels) == len(values(quantity, launches[0]))
-            return (axis, labels) if is_complete and len(set(labels)) <= MOST_SETTINGS else ("", [])
-    return "", []
-
-
-def _is_count(labels: Sequence[str]) -> bool:
-    """Return whether labels only count: `0`, `1`, `2`, or `1/3`, `2/3`, or `100`, `200`."""
-    parts = [label.partition("/")[0] for label in labels]
-    if not parts or not all(part.isdecimal() for part in parts):
-        return False
-    numbers = list(map(int, parts))
-    steps = {later - number for number, later in itertools.pairwise(numbers)}
-    return len(steps) == 1 and min(steps) > 0 and numbers[0] in (0, 1, *steps)
+        case [str(axis), list(labels), bool(is_counted)] if axis not in ("", ENVIRONMENT):
+            is_complete = len(labels) == len(values(quantity, launches[0])) and len(set(labels)) <= MOST_SETTINGS
+            if is_complete and all(isinstance(text, str) for text in labels) and others.count(first) == len(others):
+                return axis, labels, is_counted
+    return "", [], False
 
 
 def _find_jumps(logs: Floats) -> Iterator[int]:

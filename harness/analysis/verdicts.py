@@ -230,8 +230,8 @@ def make_unjudged(
     has a verdict and an interval nevertheless.
     """
     if rounds == 1 and abs(mean) >= VAST and not different_work and why is Withheld.FEW_ROUNDS:
-        verdict = Verdict.SLOWER if mean > 0.0 else Verdict.FASTER
-        return Judgement(Estimate.from_log(mean, rounds, ONE_ROUND), level, verdict)
+        vast = Verdict.SLOWER if mean > 0.0 else Verdict.FASTER
+        return Judgement(Estimate.from_log(mean, rounds, ONE_ROUND), level, vast)
     verdict, withheld = (Verdict.DIFFERENT_WORK, None) if different_work else (None, why)
     return Judgement(Estimate.from_log(mean, rounds, half), level, verdict, withheld)
 

@@ -96,12 +96,11 @@ class LaunchCounter(WalkListener):
 
     def _tell_preliminary(self, launch: Launch) -> None:
         """Print how the first launch of an environment compares with the first launch of the baseline."""
-        name, base = launch.cell.environment, self._reference
-        (judged,) = apply_clock(self._plan.clock, [launch])
-        self._times[name] = judged.mean
-        others = [other for other in self._times if other != base] if name == base else [name]
+        (judged,), base = apply_clock(self._plan.clock, [launch]), self._reference
+        is_known, self._times[launch.cell.environment] = base in self._times, judged.mean
+        others = [name for name in self._times if name != base and (not is_known or name == launch.cell.environment)]
         if base in self._times and others:
-            ratios = [f"{format.factor(self._times[other] / self._times[base])} in {other}" for other in others]
+            ratios = [f"{format.factor(self._times[name] / self._times[base])} in {name}" for name in others]
             self.tell(f"Preliminary, from one launch each: the time is {joined(ratios)}, relative to {base}.")
 
     def name(self, cell: Cell) -> str:

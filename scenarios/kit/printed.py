@@ -189,13 +189,19 @@ def find_numbers(text, pattern, names):
             message = "{} s and {} without a unit for {!r}: match numbers of one kind only"
             raise NumberError(message.format(plain(by_unit["s"]), plain(by_unit[""]), name))
     return {
-        name: (values, next(iter(units[name]), ""), ["label", texts[name]] if own_label else find_labels(texts[name]))
+        name: (
+            values,
+            next(iter(units[name]), ""),
+            ["label", texts[name], False] if own_label else find_labels(texts[name]),
+        )
         for name, values in numbers.items()
     }
 
 
 def find_labels(texts):
-    """Return the name and the values of the setting that the text in front of each number states; None without one.
+    """Return the name and the values of the setting that the text in front of each number states, and if they count.
+
+    The result is None without a setting.
 
     Only words that differ between the texts count: `num_calls = 2, cost: ` and `num_calls = 4, cost: ` have the labels
     2 and 4 of the setting `num_calls`. Times and percentages, such as the time left in a progress bar, are no labels.
@@ -214,7 +220,15 @@ def find_labels(texts):
             for row in rows
         ]
     is_usable = labels and all(labels) and 1 < len(set(labels)) <= LABELS
-    return [name or "label", [label[:CHARACTERS] for label in labels]] if is_usable else None
+    return [name or "label", [label[:CHARACTERS] for label in labels], is_count(labels)] if is_usable else None
+
+
+def is_count(labels):
+    """Return whether labels only count: `0`, `1`, or `1/3`, `2/3`, `3/3`, or `100`, `200`, `300`, `400`."""
+    numbers = [int(label.partition("/")[0]) for label in labels if re.match(r"\d{1,9}(/|$)", label)]
+    steps = {number - before for before, number in zip(numbers, numbers[1:])}  # noqa: B905, RUF007
+    is_regular = len(numbers) == len(labels) and len(steps) == 1 and numbers[0] in {0, 1, *steps}
+    return is_regular and (steps == {1} or (min(steps) > 0 and len(labels) > 3))
 
 
 def find_name(words):

@@ -134,7 +134,9 @@ def observe_numbers(bench, texts, grep, compare):
     if by_label:
         bench.observe("printed", {label: values[:NUMBERS] for label, values in by_label.items()})
         bench.observe("printed units", units)
-        labels = {label: [setting[0], setting[1][:NUMBERS]] for label, setting in settings.items() if setting}
+        labels = {
+            label: [setting[0], setting[1][:NUMBERS], setting[2]] for label, setting in settings.items() if setting
+        }
         bench.observe("printed labels", labels)
 
 

@@ -16,8 +16,8 @@ from tests.factories import launch, run, scenario
 TOOK = PRINTED + "took"
 OLD, NEW = (Cell("mine", name, Device.CPU, {}) for name in ("tf1.14", "tf2.0"))
 
-COUNTED = ["image", ["0", "1", "2", "3", "4"]]
-CALLS = ["num_calls", ["None", "1", "2", "4", "AUTOTUNE"]]
+COUNTED = ["image", ["0", "1", "2", "3", "4"], True]
+CALLS = ["num_calls", ["None", "1", "2", "4", "AUTOTUNE"], False]
 
 
 def print_values(*numbers, labels=None, rounds=3, cells=(OLD,), noise=0.03, seed=1, unit="s"):
@@ -41,11 +41,11 @@ def print_values(*numbers, labels=None, rounds=3, cells=(OLD,), noise=0.03, seed
         ((0.004, 0.004, 0.178, 0.188), None, {"print 1 to 2": [0, 1], "print 3 to 4": [2, 3]}),
         ((0.322, 2.77), None, {"print 1": [0], "print 2": [1]}),
         ((0.3, 0.31, 0.32, 0.31, 0.3), CALLS, {label: [place] for place, label in enumerate(CALLS[1])}),
-        ((1.0, 9.0, 1.0, 9.0), ["label", ["half", "single"] * 2], {"half": [0, 2], "single": [1, 3]}),
-        ((1.0, 9.0), ["threads", ["1", "2"]], {"threads 1": [0], "threads 2": [1]}),
+        ((1.0, 9.0, 1.0, 9.0), ["label", ["half", "single"] * 2, False], {"half": [0, 2], "single": [1, 3]}),
+        ((1.0, 9.0), ["threads", ["1", "2"], True], {"threads 1": [0], "threads 2": [1]}),
         ((9.0, 9.0, 1.0, 1.0, 4.0), COUNTED, {"image 0 to 1": [0, 1], "image 2 to 3": [2, 3], "image 4": [4]}),
         ((3.0, 0.2, 0.2, 0.2), None, None),  # a warm-up
-        ((1.0, 1.02, 0.99), ["image", ["0", "1", "2"]], None),
+        ((1.0, 1.02, 0.99), ["image", ["0", "1", "2"], True], None),
         ((0.157, 0.202, 0.253, 0.328, 0.416), COUNTED, None),  # growth
     ],
 )
@@ -55,7 +55,7 @@ def test_values_that_differ_by_place_or_label_are_settings(numbers, labels, sett
 
 
 def test_a_label_that_the_user_names_is_a_setting_even_if_it_counts():
-    launches = print_values(1.0, 1.0, labels=["label", ["1", "2"]])
+    launches = print_values(1.0, 1.0, labels=["label", ["1", "2"], False])
     assert find_settings(TOOK, launches) == ("label", {"1": [0], "2": [1]})
 
 
@@ -69,7 +69,14 @@ def test_noise_is_no_setting_and_one_launch_needs_a_factor_of_2():
 
 
 def test_labels_of_an_untrusted_launch_are_ignored():
-    for labels in (["batch", [1, 2]], ["batch", ["1"]], ["environment", ["a", "b"]], "12", [["batch"], ["1", "2"]]):
+    for labels in (
+        ["batch", [1, 2], False],
+        ["batch", ["1"], False],
+        ["environment", ["a", "b"], False],
+        "12",
+        [["batch"], ["1", "2"], False],
+        ["batch", ["1", "2"], 0],
+    ):
         assert find_settings(TOOK, print_values(1.0, 1.0, labels=labels)) is None
 
 
@@ -99,7 +106,7 @@ def make_results(launches, cells):
 @pytest.mark.parametrize("unit", ["s", ""])
 def test_settings_are_an_axis_with_verdicts_and_the_number_has_no_median(unit):
     cells = (OLD, NEW)
-    results = make_results(print_values(1.0, 9.0, labels=["batch", ["32", "7"]], cells=cells, unit=unit), cells)
+    results = make_results(print_values(1.0, 9.0, labels=["batch", ["32", "7"], False], cells=cells, unit=unit), cells)
     assert [table.quantity for table in results.all_tables] == [STEP]
     (split,) = results.by_setting
     (table,) = split.all_tables

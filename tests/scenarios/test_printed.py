@@ -83,10 +83,13 @@ def test_the_unit_behind_a_group_is_read_and_units_of_one_number_are_mixed_but_n
 
 
 LABELS = {
-    "num_calls = None, cost: 1\nnum_calls = 2, cost: 2\n": ["num_calls", ["None", "2"]],
-    "half took 3\nsingle took 4\n": ["label", ["half", "single"]],
-    "two words: 3\nsingle: 4\n": ["label", ["two words", "single"]],
-    "batch 32 lr 0.1: 5\nbatch 64 lr 0.2: 7\n": ["label", ["batch 32, lr 0.1", "batch 64, lr 0.2"]],
+    "num_calls = None, cost: 1\nnum_calls = 2, cost: 2\n": ["num_calls", ["None", "2"], False],
+    "half took 3\nsingle took 4\n": ["label", ["half", "single"], False],
+    "two words: 3\nsingle: 4\n": ["label", ["two words", "single"], False],
+    "batch 32 lr 0.1: 5\nbatch 64 lr 0.2: 7\n": ["label", ["batch 32, lr 0.1", "batch 64, lr 0.2"], False],
+    "image 0 3\nimage 1 4\nimage 2 4\n": ["image", ["0", "1", "2"], True],
+    "Epoch 1/2 3\nEpoch 2/2 4\n": ["Epoch", ["1/2", "2/2"], True],
+    "batch 32 3\nbatch 64 4\n": ["batch", ["32", "64"], False],
     "epoch 1 - 9s 3\nepoch 1 - 8s 4\n": None,
     "eta 9s 50% 3\neta 0:08 60% 4\n": None,
     "1\n2\n": None,
@@ -98,4 +101,4 @@ def test_labels_are_the_words_in_front_of_a_number_that_differ():
     found = {text: find_numbers(text, r"(\d+)$", ["n"])["n"][2] for text in LABELS}
     assert found == LABELS
     named = find_numbers("a 2 took 5\nb 4 took 6\n", r"(?P<label>\d) took (\S+)", ["took"])
-    assert named == {"took": ([5.0, 6.0], "", ["label", ["2", "4"]])}
+    assert named == {"took": ([5.0, 6.0], "", ["label", ["2", "4"], False])}

@@ -203,18 +203,14 @@ def _describe_growth(results: Results, scenario: Scenario, quantity: str, unit: 
         if not growth:
             continue
         first, last = (_format_amount(amount, unit) for amount in (growth.first, growth.last))
-        factor, place = format.factor(growth.last / growth.first), f"{counted(growth.launches, 'launch', '')}"
-        name = _quote(quantity.removeprefix(PRINTED))
-        if growth.is_certain:
-            yield (
-                f"The printed {name} grows within a launch in {cell.environment}: from {first} to {last} ({factor}) "
-                f"over {growth.count} values, in {place}."
-            )
-        else:
-            yield (
-                f"The printed {name} rises from {first} to {last} ({factor}) in {cell.environment}, but "
-                f"{growth.count} values in {place} are too few to tell whether it grows."
-            )
+        verb, end = "grows within a launch", ""
+        if not growth.is_certain:
+            verb, end = "rises", ", which are too few to tell whether it grows"
+        yield (
+            f"The printed {_quote(quantity.removeprefix(PRINTED))} {verb} in {cell.environment}: from {first} to "
+            f"{last} ({format.factor(growth.last / growth.first)}), over {growth.count} values in "
+            f"{counted(growth.launches, 'launch')}{end}."
+        )
 
 
 def _quote(name: str) -> str:

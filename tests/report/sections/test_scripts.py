@@ -111,7 +111,7 @@ def test_sentences_about_printed_numbers(snapshot):
     old_launches = [launch for launch in seconds.launches if launch.cell == OLD]
     in_seconds = [("saved", 0), ("saved", 1)]
     by_place = measure_printed({"saved": ([0.004, 0.004, 0.178, 0.188],) * 2}, units=in_seconds)
-    counts = ["calls", ["None", "1", "2", "8"]]
+    counts = ["calls", ["None", "1", "2", "8"], False]
     runs = {
         "two settings": by_place,
         "several settings": measure_printed({"saved": ([3.0, 2.0, 1.5, 1.0], [3.0, 2.0, 1.0, 0.5])}, labels=counts),
