@@ -16,6 +16,7 @@ from harness.analysis.pairs import CellPair, make_family, make_pairs, moderate_l
 from harness.analysis.quantities import PIECE, calls_looked_at, growth_control, growths
 from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, means
 from harness.analysis.verdicts import (
+    ONE_ROUND,
     POWER,
     Deciding,
     Judgement,
@@ -234,7 +235,9 @@ def _compare_unjudged(pair: CellPair, family_size: int, lookup: Lookup) -> Compa
     """Return a comparison without a verdict. Its interval has the level of the intervals of the `family_size` pairs."""
     n, level = len(pair.logs), 1.0 - compute_shown_alpha(family_size) * lookup.look(pair.cell).share
     half_width = float(half_widths(moderate_logs([pair], lookup), 1.0 - level)[0]) if n > 1 else None
-    reason = Withheld.TREND if pair.lacks_common_steps else Withheld.FEW_ROUNDS
+    control = lookup.control_of(pair.cell)
+    is_off = n == 1 and control is not None and control.estimate.distance > ONE_ROUND
+    reason = Withheld.TREND if pair.lacks_common_steps else Withheld.CONTROL if is_off else Withheld.FEW_ROUNDS
     return make_compared(
         pair,
         make_unjudged(fmean(pair.logs), half_width, n, level, different_work=pair.work.differs, why=reason),

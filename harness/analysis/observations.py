@@ -12,7 +12,17 @@ from harness.analysis.environments import pins
 from harness.model.environment import find_unmet, installed, normalize
 from harness.model.launch import ON_DEVICE, Launch, Status
 from harness.model.run import Run
-from harness.model.scenario import NUMBER_UNITS, NUMBERS, OUTPUT, RESIDENT, Cell, Expectation, Scenario, has_values
+from harness.model.scenario import (
+    NUMBER_LABELS,
+    NUMBER_UNITS,
+    NUMBERS,
+    OUTPUT,
+    RESIDENT,
+    Cell,
+    Expectation,
+    Scenario,
+    has_values,
+)
 
 #: The name of the kit's observation of the TensorFlow settings that were on.
 SETTINGS_SEEN = "settings"
@@ -22,7 +32,9 @@ GIT_VERSION = "git version"
 
 #: The kit's own observations: of launches on a GPU, of launches that import TensorFlow, and of plain scripts
 #: (docs/dev/worker-protocol.md).
-KIT = frozenset({"placed on", ON_DEVICE, SETTINGS_SEEN, GIT_VERSION, OUTPUT, NUMBERS, NUMBER_UNITS, RESIDENT})
+KIT = frozenset(
+    {"placed on", ON_DEVICE, SETTINGS_SEEN, GIT_VERSION, OUTPUT, NUMBERS, NUMBER_UNITS, NUMBER_LABELS, RESIDENT}
+)
 
 #: The largest relative difference between floats that agree. If the order of a sum changes, its last digits differ.
 TOLERANCE = 1e-5

@@ -16,6 +16,7 @@ from harness.analysis.interference import RunInterference, find_interference
 from harness.analysis.interleaving import Interleaving, NonInterleavedRatio, describe_interleaving, is_bias
 from harness.analysis.observations import Statement, statements
 from harness.analysis.on_device import OnDevice, collect_recordings, explain_missing
+from harness.analysis.printed_settings import split_numbers
 from harness.analysis.quantities import growths, is_time, launches_of
 from harness.analysis.rounds import apply_clock
 from harness.analysis.scaling import ScalingPoint, scaling
@@ -46,7 +47,7 @@ class Results:
         launches: Sequence[Launch],
         to_html: "Callable[[Results], str] | None" = None,
     ) -> None:
-        self.run = run
+        self.run, self._splits = split_numbers(run, launches)
         self.launches = apply_clock(run.plan.clock, launches)
         self._stored = launches
         self._found: dict[str, Lookup] = {}
@@ -68,6 +69,11 @@ class Results:
             groups = {group.name for group in run.plan.groups}
             by_machine[facts.label] = Results(run, [launch for launch in self._stored if launch.group in groups])
         return by_machine
+
+    @cached_property
+    def by_setting(self) -> "Sequence[Results]":
+        """The results of each printed number that a script prints for several settings. The settings are an axis."""
+        return [Results(*split) for split in self._splits]
 
     @property
     def each_machine(self) -> "Mapping[str, Results]":

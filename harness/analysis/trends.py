@@ -183,13 +183,13 @@ def has_trend(views: Sequence[Sequence[Floats]], margin: float) -> bool:
 def _find_direction(launches: Sequence[Floats], margin: float) -> int:
     """Return 1 if a step becomes slower by more than `margin`, -1 if it becomes faster, and 0 if neither is certain."""
     slopes = compute_changes(launches).tolist()
-    is_significant = _is_beyond(slopes, margin) and _count_falling_pairs(launches)[2] < ALPHA
+    is_significant = _is_beyond(slopes, margin) and count_falling_pairs(launches)[2] < ALPHA
     return (1 if fmean(slopes) > 0.0 else -1) if is_significant or is_doubled(launches) else 0
 
 
 def is_doubled(launches: Sequence[Floats]) -> bool:
     """Return whether the time per step doubles or halves, and nearly all pairs of parts of each launch agree."""
-    falling_pairs, pairs, probability = _count_falling_pairs(launches)
+    falling_pairs, pairs, probability = count_falling_pairs(launches)
     is_one_way = bool(
         np.all(falling_pairs <= MOST_CONTRADICTIONS * pairs)
         or np.all(pairs - falling_pairs <= MOST_CONTRADICTIONS * pairs)
@@ -221,7 +221,7 @@ def _is_beyond(values: Sequence[float], margin: float) -> bool:
     return abs(fmean(values)) - margin > student(count - 1, 1.0 - ALPHA) * error
 
 
-def _count_falling_pairs(launches: Sequence[Floats]) -> tuple[Floats, Floats, float]:
+def count_falling_pairs(launches: Sequence[Floats]) -> tuple[Floats, Floats, float]:
     """Return each launch's number of falling pairs of parts, its number of pairs, and a probability.
 
     A pair of equal parts is half a falling pair. The probability is for a total number of falling pairs that is at

@@ -9,10 +9,10 @@ from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Clock, Launch, Status
 from harness.model.run import Plan, Run
 from harness.model.scenario import Cell
-from harness.model.texts import counted, escape, format_plain
+from harness.model.texts import counted, escape, format_plain, joined
 from harness.report import format, names
 from harness.runner.executor import WalkListener
-from harness.runner.schedule import RunEstimate
+from harness.runner.schedule import TOLERANCE, RunEstimate
 
 #: The suggested budget, as a multiple of the estimated time.
 HEADROOM = 1.1
@@ -56,6 +56,8 @@ def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:
     fewest_rounds, budget = min(plan.rounds, FEWEST_ROUNDS), format.duration(plan.budget_seconds)
     count = len(estimate.left_out)
     note = f" {count} of {len(plan.cells)} cells {'is' if count == 1 else 'are'} not measured." if count else ""
+    if estimate.seconds > plan.budget_seconds * (1.0 + TOLERANCE):
+        note = f" One round takes longer than the rest of the budget, so the run takes about {seconds}.{note}"
     budget_option = f"{format_plain(math.ceil(estimate.needed * HEADROOM / 30.0) / 2.0)}m"
     return (
         f"{sentence}. The budget of {budget} is too small for the {counted(fewest_rounds, 'round')} that all verdicts "
@@ -80,12 +82,26 @@ class LaunchCounter(WalkListener):
         self._is_estimated = False
         self._seconds: dict[bool, list[float]] = {True: [], False: []}
         self._errors: dict[str, str] = {}
+        # the times of the first launches of a plain script, by environment, for preliminary results
+        is_script = len(run.scenarios) == 1 and run.scenarios[0].script and not run.scenarios[0].axes
+        self._reference, self._times = run.reference if is_script else "", dict[str, float]()
 
     def end(self, launch: Launch) -> None:
         """Count a finished launch."""
         self.done += not launch.ended_under_profiler
         self._round = max(self._round, launch.round)
         self._seconds[launch.round == 0].append(launch.seconds)
+        if self._reference and launch.samples and launch.cell.environment not in self._times:
+            self._tell_preliminary(launch)
+
+    def _tell_preliminary(self, launch: Launch) -> None:
+        """Print how the first launch of an environment compares with the first launch of the baseline."""
+        (judged,), base = apply_clock(self._plan.clock, [launch]), self._reference
+        is_known, self._times[launch.cell.environment] = base in self._times, judged.mean
+        others = [name for name in self._times if name != base and (not is_known or name == launch.cell.environment)]
+        if base in self._times and others:
+            ratios = [f"{format.factor(self._times[name] / self._times[base])} in {name}" for name in others]
+            self.tell(f"Preliminary, from one launch each: the time is {joined(ratios)}, relative to {base}.")
 
     def name(self, cell: Cell) -> str:
         """Return the values that distinguish a cell from the other cells of the run."""

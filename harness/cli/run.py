@@ -59,6 +59,15 @@ def run(
             metavar="NAME", help="Time each call of this function as a step.", rich_help_panel=OptionPanel.WHAT
         ),
     ] = None,
+    scan: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OPTION=VALUE,...",
+            help="Run the script with each value of one of its own options. Example: batch_size=32,64 adds "
+            "--batch_size 32.",
+            rich_help_panel=OptionPanel.WHAT,
+        ),
+    ] = None,
     with_: Annotated[
         list[Path] | None,
         typer.Option(
@@ -105,6 +114,7 @@ def run(
         grep=grep or (),
         compare=compare or (),
         functions=function or (),
+        scan=scan or (),
         files=with_ or (),
         stdin=stdin,
     )

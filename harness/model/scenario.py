@@ -49,9 +49,11 @@ PRINTED = "printed: "
 #: without TensorFlow's import. Both are parts of the timed work.
 WHOLE, OWN = "whole script", "own work"
 
-#: The kit's observations of a plain script: the printed output, the numbers in the output, and the numbers' units. For
-#: a launch that was still running near its time limit, RESIDENT has pairs of seconds and bytes of memory.
-OUTPUT, NUMBERS, NUMBER_UNITS, RESIDENT = "output", "printed", "printed units", "resident memory"
+#: The kit's observations of a plain script: the printed output, the numbers in the output, their units, and for each
+#: number the name and the values of the setting in front of it. For a launch that was still running near its time
+#: limit, RESIDENT has pairs of seconds and bytes of memory.
+OUTPUT, NUMBERS, NUMBER_UNITS, NUMBER_LABELS = "output", "printed", "printed units", "printed labels"
+RESIDENT = "resident memory"
 
 Axes = Mapping[str, str]
 

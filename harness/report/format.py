@@ -146,9 +146,16 @@ def factor(value: float) -> str:
 
 
 def ratio(value: Estimate) -> str:
-    """Return a ratio with its interval: `2.70× (2.65 to 2.76)`. For memory growth, it is a difference of bytes."""
+    """Return a ratio with its interval: `2.70× (2.65 to 2.76)`. For memory growth, it is a difference of bytes.
+
+    A ratio of one round has only a bound: `40.0× (at least 20.0×)`.
+    """
     if isinstance(value, Difference):
         return f"{difference(value, BYTES)} B per call"
+    if value.interval and value.rounds == 1:
+        is_large = value.value > 1.0
+        bound = f"at least {factor(value.interval.low)}" if is_large else f"at most {factor(value.interval.high)}"
+        return f"{factor(value.value)} ({bound})"
     return factor(value.value) + (f" ({format_interval(value.interval)})" if value.interval else "")
 
 

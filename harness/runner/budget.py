@@ -39,14 +39,21 @@ class GroupBudget:
     """Decides which group of a run with claims continues, from the launches so far and the budget.
 
     `widths` computes the widths of intervals. `looks` contains the round after which each group's claims are first
-    checked (analysis/looks.py).
+    checked (analysis/looks.py). `spent` returns the seconds so far, including the time between launches.
     """
 
-    def __init__(self, plan: Plan, widths: Widths, looks: Mapping[str, int], launches: Iterable[Launch] = ()) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        widths: Widths,
+        looks: Mapping[str, int],
+        launches: Iterable[Launch] = (),
+        spent: Callable[[], float] = float,
+    ) -> None:
         assert plan.budget_seconds is not None
         self._plan, self._looks = plan, looks
         self._compute_widths, self._known_widths = widths, dict[tuple[str, int], Mapping[str, float]]()
-        self._budget = plan.budget_seconds
+        self._budget, self._get_total_seconds = plan.budget_seconds, spent
         self._groups = {group.name: group for group in plan.groups}
         self.ledgers = {name: RoundLog(replace(plan, groups=[group])) for name, group in self._groups.items()}
         for launch in launches:
@@ -196,4 +203,5 @@ class GroupBudget:
     @property
     def _remaining_seconds(self) -> float:
         """The remaining seconds of the budget."""
-        return self._budget - sum(ledger.seconds() for ledger in self.ledgers.values())
+        launch_seconds = sum(ledger.seconds() for ledger in self.ledgers.values())
+        return self._budget - max(launch_seconds, self._get_total_seconds())

@@ -90,13 +90,13 @@ class RunExecutor:
         the other (runner/budget.py). An interrupted round is repeated completely, because its cells are compared with
         each other.
         """
-        if self.plan.is_spent_by_group:
-            return self._run_by_group(finished)
         start, earlier_seconds = self.clock(), sum(launch.seconds for launch in finished)
 
         def get_spent_seconds() -> float:
             return earlier_seconds + self.clock() - start
 
+        if self.plan.is_spent_by_group:
+            return self._run_by_group(finished, get_spent_seconds)
         ledger = RoundLog(self.plan, finished)
         for group in self.plan.groups:
             if ledger.is_complete(group, 0):
@@ -152,30 +152,35 @@ class RunExecutor:
             self.listener.again(number, len(group.slots))
             self._run_round(group, number, ledger, sampling)
 
-    def _run_by_group(self, finished: list[Launch]) -> list[Launch]:
+    def _run_by_group(self, finished: list[Launch], get_spent_seconds: Callable[[], float]) -> list[Launch]:
         """Execute the launches group by group (runner/budget.py), and notify the listener of skipped launches."""
         launches = list(finished)
-        group_budget = GroupBudget(self.plan, self.widths, self.looks, finished)
+        group_budget = GroupBudget(self.plan, self.widths, self.looks, finished, get_spent_seconds)
         self.listener.skip(group_budget.rounds_done())
         while request := group_budget.next():
             ledger = group_budget.ledgers[request.group.name]
             count_before = len(ledger.launches)
             if launches:
                 self.listener.estimate(group_budget.estimate())
-            self._run_request(request, ledger)
+            self._run_request(request, ledger, get_spent_seconds)
             launches += ledger.launches[count_before:]
         self.listener.skip(group_budget.rounds_left())
         return launches
 
-    def _run_request(self, request: RoundRequest, ledger: RoundLog) -> None:
-        """Continue a group up to the requested round, within the requested time. The first round is always measured."""
+    def _run_request(self, request: RoundRequest, ledger: RoundLog, get_spent_seconds: Callable[[], float]) -> None:
+        """Continue a group up to the requested round, within the requested time. The first round is always measured.
+
+        The requested time includes the time between launches.
+        """
+        start, earlier_seconds = get_spent_seconds(), ledger.seconds()
         group = request.group
         plan = replace(self.plan, groups=[group], rounds=request.rounds, budget_seconds=request.seconds)
         executor = replace(self, plan=plan)
         for number in range(request.rounds + 1):
             if ledger.is_complete(group, number):
                 continue
-            if number > 1 and ledger.seconds() + ledger.seconds(number - 1, [group]) > request.seconds:
+            spent_seconds = earlier_seconds + get_spent_seconds() - start
+            if number > 1 and spent_seconds + ledger.seconds(number - 1, [group]) > request.seconds:
                 break
             sampling = executor._choose_samplings(number, ledger)[group.name]
             executor._measure(group, number, ledger, sampling, ledger.seconds)

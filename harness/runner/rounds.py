@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from statistics import fmean
 
 from harness.analysis.interference import describe_interference
 from harness.analysis.rounds import is_to_measure
@@ -42,14 +43,19 @@ class RoundLog:
         """Return the cells and roles that round `number` of the group launches.
 
         These launches are left out: launches of cells that failed repeatedly, launches of cells that only make
-        observations and whose pilot has recorded them, and pilots that aren't needed.
+        observations and whose pilot has recorded them, pilots that aren't needed, and the A/A control of a cell that
+        has no other cell left to compare with.
         """
         active_cells = {
             cell
             for cell in group.cells
             if (not self._is_given_up(group, cell, number) if number else self.is_to_pilot(group, cell))
         }
-        return [(cell, role) for cell, role in self.plan.slots(group, number) if cell in active_cells]
+        return [
+            (cell, role)
+            for cell, role in self.plan.slots(group, number)
+            if cell in active_cells and (role is not Role.CONTROL or len(active_cells) > 1)
+        ]
 
     def is_complete(self, group: Group, number: int) -> bool:
         """Return whether the newest attempt at this round has all its launches."""
@@ -71,9 +77,9 @@ class RoundLog:
 
         A round isn't repeated if most rounds of the group were noisy: the repetition would probably be noisy too, and a
         new round gives more information. Interleaved rounds aren't repeated either, because interference affects all
-        cells of such a round.
+        cells of such a round. The only round of a plan isn't repeated.
         """
-        if number == 0 or self.in_turns(group) or not self.is_complete(group, number):
+        if number == 0 or self.plan.rounds == 1 or self.in_turns(group) or not self.is_complete(group, number):
             return False
         rounds = range(1, number + 1)
         repetitions = sum(self._count_repeats(group, earlier) for earlier in rounds)
@@ -89,10 +95,15 @@ class RoundLog:
     def is_to_pilot(self, group: Group, cell: Cell) -> bool:
         """Return whether a pilot of the cell is useful.
 
-        See `Plan.needs_pilot`. A cell that only makes observations needs no second pilot.
+        See `Plan.needs_pilot`. A cell that only makes observations needs no second pilot. A strict budget gets no
+        further pilot if the rest is too small for this pilot and a round of two launches.
         """
         pilot = self.pilot(cell)
         if pilot and pilot.only_observed:
+            return False
+        pilot_seconds = [launch.seconds for launch in self.launches if launch.round == 0]
+        budget = None if self.plan.budget_is_wish or self.plan.is_spent_by_group else self.plan.budget_seconds
+        if budget and pilot_seconds and sum(pilot_seconds) + 3.0 * fmean(pilot_seconds) > budget:
             return False
         timed_scopes = {
             self.plan.get_pilot_scope(launch.cell, launch.group)

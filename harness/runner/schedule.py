@@ -112,7 +112,11 @@ class Schedule:
         if budget is None or plan.budget_is_wish or seconds <= max(spent_seconds, budget * (1.0 + TOLERANCE)):
             return RunEstimate(per_round, rounds, seconds, launches=launches)
         share = max(0.0, budget - spent_seconds) / (seconds - spent_seconds)
-        return RunEstimate(per_round, rounds, budget, needed=seconds, launches=math.ceil(launches * share))
+        # the first round is always measured
+        first_end = spent_seconds + (0.0 if any(map(self._count_rounds, plan.groups)) else per_round)
+        return RunEstimate(
+            per_round, rounds, max(budget, first_end), needed=seconds, launches=math.ceil(launches * share)
+        )
 
     def _count_launches(self, group: Group) -> int:
         """Return the number of launches in the next round of a group."""
@@ -182,9 +186,9 @@ def limit_to_budget(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Pla
 
     The budget of a suite, or a budget that is spent on claims, removes nothing. A suite's budget becomes longer if a
     CPU quota slows down the launches. Groups are chosen in the order of the plan. A group that is too expensive loses
-    cells until the others fit into the rest of the budget: its first `pairs` are kept. If the budget is too small for
-    any pair, the first pair of the group with the cheapest rounds is kept. Costs are estimated only from the pilots, so
-    that the result stays the same during the whole run.
+    its A/A control, and then cells until the others fit into the rest of the budget: its first `pairs` are kept. If the
+    budget is too small for any pair, the first pair of the group with the cheapest rounds is kept. Costs are estimated
+    only from the pilots, so that the result stays the same during the whole run.
     """
     pilots = [launch for launch in launches if launch.round == 0]
     if plan.budget_is_wish:
@@ -198,13 +202,17 @@ def limit_to_budget(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Pla
         cost = fewest_rounds * round_seconds(plan, ledger, group)
         part: Group | None = group
         if cost > max(0.0, remaining):
-            part = _limit_group(group, pairs.get(group.name, ()), int(remaining / cost * len(group.slots)))
+            # the A/A control is the first launch that a group loses
+            part = replace(group, controlled=False)
+            cost = fewest_rounds * round_seconds(plan, ledger, part)
+            if cost > max(0.0, remaining):
+                part = _limit_group(part, pairs.get(group.name, ()), int(remaining / cost * len(part.slots)))
         if part:
             chosen.append(part)
             remaining -= fewest_rounds * round_seconds(plan, ledger, part)
     if not chosen:
         cheapest = min(plan.groups, key=lambda group: round_seconds(plan, ledger, group))
-        reduced = _limit_group(cheapest, pairs.get(cheapest.name, ()), 0, keeps_first=True)
+        reduced = _limit_group(replace(cheapest, controlled=False), pairs.get(cheapest.name, ()), 0, keeps_first=True)
         chosen = [reduced] if reduced else []
     return replace(plan, groups=chosen)
 

@@ -8,7 +8,7 @@ import re
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -27,6 +27,14 @@ _PYTHON_2 = re.compile(r"Missing parentheses in call to '(?:print|exec)'|multipl
 _PYTHON_2_LINE = re.compile(
     r"(?:print|exec) [\"'`\w]|print\s*>>|raise \w+\s*,|except [\w.]+\s*,\s*\w+\s*:|"
     r"[^\"'#]*(?:<>|`\w+`|\b\d+L\b|\b0\d+\b)"
+)
+
+#: The group in --grep that matches the setting of a number instead of a number.
+LABEL = "label"
+
+#: Settings of the number of threads or processes.
+_THREADS = re.compile(
+    r"(?:set_)?int(?:ra|er)_op_parallelism_threads|num_parallel_calls|num_threads|\bworkers *=|OMP_NUM_THREADS"
 )
 
 #: Quotation marks of word processors and web pages.
@@ -55,6 +63,7 @@ class Script:
     - `arguments`: the arguments of the script; `stdin`: its standard input; `files`: files that are copied next to it
     - `grep`: regular expressions for printed numbers; `compare`: pairs of these whose ratio is compared (`half/single`)
     - `functions`: functions whose calls are steps
+    - `scan`: options of the script with their values: each value is measured, as an axis
     - `told`: sentences about parts of a notebook that are omitted
     - `has_runner`: whether the script's benchmarks are called by their own runner, such as pytest
     """
@@ -66,6 +75,7 @@ class Script:
     grep: Sequence[str] = ()
     compare: Sequence[str] = ()
     functions: Sequence[str] = ()
+    scan: Mapping[str, Sequence[str]] = field(default_factory=dict)
     files: Sequence[Path] = ()
     stdin: Path | None = None
     told: Sequence[str] = ()
@@ -108,8 +118,7 @@ class Script:
             splits = [(text[:slash], text[slash + 1 :]) for slash in slashes]
             pairs = [pair for pair in splits if {*pair} <= {*names}]
             if not pairs or pairs[0][0] == pairs[0][1]:
-                shown = joined([name for name in names if re.search(r"[^\W\d_]", name)])  # without a mere `…`
-                numbers = f"The printed numbers: {shown}." if shown else "Name the numbers with --grep."
+                numbers = f"The printed numbers: {joined(names)}." if names else "Name the numbers with --grep."
                 raise UsageError(
                     f"Invalid --compare {text!r}: expected ONE/OTHER, the names of two printed numbers.",
                     f"{numbers} Example: --grep 'half took (?P<half>\\S+)' --grep 'single took (?P<single>\\S+)' "
@@ -187,7 +196,8 @@ def _make_identifier(name: str) -> str:
 def find_labels(pattern: str) -> list[str]:
     """Return the names of the numbers that a regular expression finds, at least one. Raises UsageError.
 
-    If a group has no name, its number is called by the text around the group: `predict: … ms`.
+    If a group has no name, its number is called by the text around the group: `predict: … ms`. The group LABEL isn't a
+    number.
     """
     try:
         groups, indexes_by_name = re.compile(pattern).groups, re.compile(pattern).groupindex
@@ -196,8 +206,8 @@ def find_labels(pattern: str) -> list[str]:
             f"--grep '{pattern}' is not a valid regular expression: {error}.", "Example that finds a number: (\\S+)."
         ) from None
     label = _mask_groups(pattern)
-    names = {number: name for name, number in indexes_by_name.items()}
-    unnamed = [number for number in range(1, groups + 1) if number not in names]
+    names = {number: name for name, number in indexes_by_name.items() if name != LABEL}
+    unnamed = [number for number in range(1, groups + 1) if number not in {*names, indexes_by_name.get(LABEL)}]
     for number in unnamed:
         names[number] = label if len(unnamed) == 1 else f"{label} ({number})"
     return [names[number] for number in sorted(names)] or [label]
@@ -209,8 +219,9 @@ def _mask_groups(pattern: str) -> str:
     while text != previous:  # the innermost groups first
         previous, text = text, re.sub(r"(?<!\\)\((?:\\.|[^()\\])*\)[*+?]*", "…", text)
     # keep escaped punctuation, and remove classes such as \S, anchors and repetitions
-    text = re.sub(r"\\(\W)|\\\w|[\^$*+?]", r"\1", text)
-    return " ".join(re.sub("…+", "…", text).split()) or "printed"
+    text = re.sub(r"\\(\W)|(\\\w[*+?]*)|[\^$*+?]", lambda match: match[1] or ("…" if match[2] else ""), text)
+    text = " ".join(re.sub("…+", "…", text).split())
+    return text if re.search(r"[^\W_]", text) else "print"
 
 
 def check(script: Script) -> bool:
@@ -302,17 +313,20 @@ def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Seque
         f"# title  = {format_value(script.path.name)}",
         f"# script = {format_value(script.path.name)}",
         *([f"# files  = {format_value(list(files))}"] if files else []),
+        *(["#", "# [tool.harness.axes]"] if script.scan else []),
+        *(f"# {_make_identifier(option)} = {format_value(list(values))}" for option, values in script.scan.items()),
         *(line for entry in _list_comparisons(script, has_steps=has_steps) for line in ("#", *entry)),
         "# ///",
     ]
     keywords: Mapping[str, object] = {
-        "arguments": list(script.arguments),
         "grep": [[pattern, [PRINTED + name for name in names]] for pattern, names in script.numbers.items()],
         "compare": [[PRINTED + name for name in (ratio, *pair)] for ratio, pair in script.ratios.items()],
         "functions": list(script.functions),
         "stdin": stdin,
     }
     options = "".join(f", {key}={value!r}" for key, value in keywords.items() if value)
+    scanned = "".join(f", {'--' + option!r}, axes[{_make_identifier(option)!r}]" for option in script.scan)
+    options += f", arguments=[*{list(script.arguments)!r}{scanned}]" if script.scan or script.arguments else ""
     return "\n".join(
         [
             *header,
@@ -324,7 +338,7 @@ def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Seque
             f"SCRIPT = {format_literal(script.text)}",
             "",
             "",
-            "def scenario(bench):",
+            f"def scenario(bench{', **axes' if script.scan else ''}):",
             f"    run_script(bench, {script.name!r}, SCRIPT{options})",
             "",
             "",
@@ -336,16 +350,33 @@ def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Seque
 
 
 def _list_comparisons(script: Script, *, has_steps: bool) -> list[list[str]]:
-    """Return the header's comparisons between environments: the step first, then the other quantities."""
+    """Return the header's comparisons between environments: the step first, then the other quantities.
+
+    The values of --scan are compared with the first value: the time, and the printed numbers.
+    """
     quantities = {"step": STEP, "first call": "first call", WHOLE: WHOLE} if has_steps else {WHOLE: STEP}
     quantities |= {name: name for name in (OWN, PEAK)}
     quantities |= {PRINTED + name: PRINTED + name for names in script.numbers.values() for name in names}
     quantities |= {PRINTED + name: PRINTED + name for name in script.ratios}
-    lines = ["# [[tool.harness.compare]]", "# name  = {}", '# along = "environment"', "# of    = {}"]
+    entries = [{"name": name, "along": "environment", "of": of} for name, of in quantities.items()]
+    for option, (first, *values) in script.scan.items():
+        axis = _make_identifier(option)
+        entries += [
+            {"name": f"{axis} {value}", "along": axis, "plus": value, "against": first, "of": of}
+            for of in quantities.values()
+            for value in values
+            if of == STEP or of.startswith(PRINTED)
+        ]
     return [
-        [line.format(format_value(value)) for line, value in zip(lines, ("", name, "", quantity), strict=True)]
-        for name, quantity in quantities.items()
+        ["# [[tool.harness.compare]]", *(f"# {key} = {format_value(value)}" for key, value in entry.items())]
+        for entry in entries
     ]
+
+
+def find_thread_setting(text: str) -> str:
+    """Return the first setting in a script's text that changes its number of threads or processes; empty if none."""
+    match = _THREADS.search(text)
+    return match[0].rstrip(" =") if match else ""
 
 
 def format_literal(text: str) -> str:

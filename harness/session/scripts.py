@@ -1,6 +1,7 @@
 """Requests to measure a plain script or a notebook."""
 
 import fnmatch
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from harness.model.defaults import ROUNDS, SCRIPT_BUDGET
 from harness.model.environment import Device, Environment, find_unmet
 from harness.model.errors import UsageError
 from harness.model.launch import Interleave
-from harness.model.scenario import OWN, STEP, WHOLE
+from harness.model.scenario import CPUS, OWN, STEP, WHOLE
 from harness.model.settings import is_free
 from harness.project import Project
 from harness.scenarios import notebooks, script_files, scripts
@@ -35,6 +36,7 @@ def make_request(
     grep: Sequence[str] = (),
     compare: Sequence[str] = (),
     functions: Sequence[str] = (),
+    scan: Sequence[str] = (),
     files: Sequence[Path] = (),
     stdin: Path | None = None,
 ) -> tuple[Request, Sequence[str]]:
@@ -46,11 +48,12 @@ def make_request(
     - `files`: files and folders that are copied next to the script
     - `grep`: regular expressions for printed numbers; `compare`: pairs of these numbers
     - `functions`: the functions whose calls are steps
+    - `scan`: options of the script with their values, such as `batch_size=32,64`
 
     Raises UsageError if no environment is given or a file can't be read, and FileError for errors in a file.
     """
     _require_environment(path, asked)
-    script_options = [*arguments, *grep, *compare, *functions, *files, *([stdin] if stdin else [])]
+    script_options = [*arguments, *grep, *compare, *functions, *scan, *files, *([stdin] if stdin else [])]
     if scripts.has_header(path):
         return _request_scenario(path, asked, script_options), ()
     _check_options(path, asked.axes, functions)
@@ -66,6 +69,7 @@ def make_request(
         grep=[*grep, *notebooks.make_time_patterns(text)],
         compare=compare,
         functions=functions,
+        scan=_read_scan(scan),
         files=[*files, *found_files],
         stdin=stdin,
     )
@@ -75,8 +79,8 @@ def make_request(
         _check_pytest(path, asked.environments)
     kind = trust.get_folder(trust.classify_file(path, project))
     scenario_path = scripts.write(script, kind, [file.stem for file in find_scenario_files(project)])
-    described_files = _describe_files(found_files, path)
-    return _add_script(asked, scenario_path), [*sentences, *described_files, *runner_sentences]
+    sentences = [*sentences, *_describe_files(found_files, path), *runner_sentences]
+    return _add_script(asked, scenario_path), [*sentences, *_describe_threads(path, text, asked)]
 
 
 def _require_environment(path: Path, asked: Request) -> None:
@@ -111,6 +115,31 @@ def _add_script(asked: Request, scenario_path: Path) -> Request:
         budget=SCRIPT_BUDGET if is_open else asked.budget,
         budget_is_wish=is_open,
     )
+
+
+def _describe_threads(path: Path, text: str, asked: Request) -> list[str]:
+    """Return a sentence about the number of threads of a script whose launches are pinned to one core."""
+    setting = scripts.find_thread_setting(text)
+    if not setting or asked.cpus or asked.gpu or asked.gpus or CPUS in asked.axes:
+        return []
+    return [
+        f"{path.name} has the setting {setting}, but each launch is pinned to 1 core, so more threads can't make it "
+        "faster. To use all cores, pass --cpus all. To compare numbers of cores, pass -a cpus=1,2."
+    ]
+
+
+def _read_scan(texts: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    """Return the values of each option of the script. Raises UsageError."""
+    scan: dict[str, list[str]] = {}
+    for text in texts:
+        option, _, values = text.strip().lstrip("-").partition("=")
+        scan[option] = list(dict.fromkeys(value.strip() for value in values.split(",") if value.strip()))
+        if not re.fullmatch(r"[A-Za-z][\w-]*", option, re.ASCII) or len(scan[option]) < 2:
+            raise UsageError(
+                f"Invalid --scan {text!r}: expected an option of the script and at least two values.",
+                "Example: --scan batch_size=32,64 adds --batch_size 32 or --batch_size 64 to the script's arguments.",
+            )
+    return scan
 
 
 def _check_options(path: Path, axes: Iterable[str], functions: Sequence[str]) -> None:

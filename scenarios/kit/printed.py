@@ -32,6 +32,10 @@ CLOCK = re.compile(r"(?:(\d+) days?, )?(?:(\d+):)?(\d+):(\d\d(?:\.\d+)?)(?![\d:]
 
 CHARACTERS = 200
 
+# A word in front of a number, and the largest number of different labels that are kept.
+WORD = re.compile(r"\d+(?::\d\d)+|[=:]|[^\s=:,;()\[\]]+")
+LABELS = 100
+
 
 class NumberError(ValueError):
     """A regular expression found text that isn't a number, or numbers of which only some have a unit."""
@@ -161,21 +165,79 @@ def plain(number):
 
 
 def find_numbers(text, pattern, names):
-    """Return the numbers that a regular expression finds, and their unit, by the names of its groups.
+    """Return what a regular expression finds, by the names of its groups: the numbers, their unit, and their labels.
 
-    Raises NumberError if a group isn't a number, or only some numbers of a group have a unit.
+    The labels are the result of `find_labels`. A group with the name `label` matches labels instead of numbers. Raises
+    NumberError if a group isn't a number, or only some numbers of a group have a unit.
     """
-    numbers, units = {name: [] for name in names}, {name: {} for name in names}
-    for match in re.compile(pattern, re.MULTILINE).finditer(text):
-        for name, group in zip(names, range(1, 1 + len(match.groups())) if match.groups() else [0]):  # noqa: B905
+    compiled = re.compile(pattern, re.MULTILINE)
+    own_label = compiled.groupindex.get("label")
+    groups = [group for group in range(1, 1 + compiled.groups) if group != own_label] or [0]
+    numbers, units, texts = ({name: kind() for name in names} for kind in (list, dict, list))
+    for match in compiled.finditer(text):
+        for name, group in zip(names, groups):  # noqa: B905
             if match.group(group) is None:
                 continue
             number, unit = read_number(text, match.start(group), match.end(group))
             numbers[name].append(number)
+            line_start = text.rfind("\n", 0, match.start(group)) + 1
+            texts[name].append(match.group(own_label) if own_label else text[line_start : match.start(group)])
             if number:  # 0 needs no unit
                 units[name].setdefault(unit, number)
     for name, by_unit in units.items():
         if len(by_unit) > 1:
             message = "{} s and {} without a unit for {!r}: match numbers of one kind only"
             raise NumberError(message.format(plain(by_unit["s"]), plain(by_unit[""]), name))
-    return {name: (values, next(iter(units[name]), "")) for name, values in numbers.items()}
+    return {
+        name: (
+            values,
+            next(iter(units[name]), ""),
+            ["label", texts[name], False] if own_label else find_labels(texts[name]),
+        )
+        for name, values in numbers.items()
+    }
+
+
+def find_labels(texts):
+    """Return the name and the values of the setting that the text in front of each number states, and if they count.
+
+    The result is None without a setting.
+
+    Only words that differ between the texts count: `num_calls = 2, cost: ` and `num_calls = 4, cost: ` have the labels
+    2 and 4 of the setting `num_calls`. Times and percentages, such as the time left in a progress bar, are no labels.
+    """
+    rows = [[word for word in WORD.findall(text) if not is_measured(word)] for text in texts]
+    name = ""
+    if len({len(row) for row in rows}) != 1:
+        labels = [" ".join(row).strip(" =:") for row in rows]
+    else:
+        places = [place for place in range(len(rows[0])) if len({row[place] for row in rows}) > 1]
+        names = [find_name(rows[0][:place]) for place in places]
+        if len(places) == 1:
+            name, names = names[0], [""]
+        labels = [
+            ", ".join("{} {}".format(before, row[place]).strip() for before, place in zip(names, places))  # noqa: B905
+            for row in rows
+        ]
+    is_usable = labels and all(labels) and 1 < len(set(labels)) <= LABELS
+    return [name or "label", [label[:CHARACTERS] for label in labels], is_count(labels)] if is_usable else None
+
+
+def is_count(labels):
+    """Return whether labels only count: `0`, `1`, or `1/3`, `2/3`, `3/3`, or `100`, `200`, `300`, `400`."""
+    numbers = [int(label.partition("/")[0]) for label in labels if re.match(r"\d{1,9}(/|$)", label)]
+    steps = {number - before for before, number in zip(numbers, numbers[1:])}  # noqa: B905, RUF007
+    is_regular = len(numbers) == len(labels) and len(steps) == 1 and numbers[0] in {0, 1, *steps}
+    return is_regular and (steps == {1} or (min(steps) > 0 and len(labels) > 3))
+
+
+def find_name(words):
+    """Return the word that names the value after these words: `batch` for `batch = 32` and `batch 32`; or nothing."""
+    word = next((word for word in reversed(words) if word not in "=:"), "")
+    return word if re.match(r"[^\W\d]\w*$", word) else ""
+
+
+def is_measured(word):
+    """Return whether a word is a time or a percentage."""
+    match = NUMBER.match(word)
+    return bool(match and (UNIT.match(word, match.end()) or word.endswith("%"))) or CLOCK.match(word) is not None

@@ -105,22 +105,22 @@ def observe_numbers(bench, texts, grep, compare):
     `texts` are the standard output and the standard error, because logs and progress bars use the latter. The first
     text in which a pattern finds its numbers counts.
     """
-    by_label, units = {}, {}
+    by_label, units, settings = {}, {}, {}
     for pattern, names in grep:
         numbers = {}
         try:
             for text in texts:
                 numbers = find_numbers(text, pattern, names)
-                if all(values for values, _ in numbers.values()):
+                if all(values for values, *_ in numbers.values()):
                     break
         except NumberError as error:
             raise ScriptFailed("--grep '{}' found {}".format(pattern, error)) from None
-        if not all(values for values, _ in numbers.values()):
+        if not all(values for values, *_ in numbers.values()):
             lines = [line for text in texts for line in text.split("\n") if line.strip()]
             first_line = "It printed: {!r}".format(lines[0][:CHARACTERS]) if lines else "It printed nothing"
             raise ScriptFailed("--grep '{}' finds nothing in the script's output. {}".format(pattern, first_line))
-        for label, (values, unit) in numbers.items():
-            by_label[label], units[label] = values, unit
+        for label, (values, unit, setting) in numbers.items():
+            by_label[label], units[label], settings[label] = values, unit, setting
     # medians, because the first number is often slow
     medians = {label: statistics.median(values) for label, values in by_label.items()}
     for label, value in medians.items():
@@ -134,6 +134,10 @@ def observe_numbers(bench, texts, grep, compare):
     if by_label:
         bench.observe("printed", {label: values[:NUMBERS] for label, values in by_label.items()})
         bench.observe("printed units", units)
+        labels = {
+            label: [setting[0], setting[1][:NUMBERS], setting[2]] for label, setting in settings.items() if setting
+        }
+        bench.observe("printed labels", labels)
 
 
 def write_script(name, source):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.special import stdtr
 
+from bench.simulation import machine
 from harness.analysis.moderation import Residual, moderate
 from harness.analysis.statistics import RESOLUTION, Logs, half_widths, student
 from harness.analysis.verdicts import (
@@ -16,13 +17,17 @@ from harness.analysis.verdicts import (
     LARGE,
     MOST_ROUNDS,
     MOST_TIMES,
+    ONE_ROUND,
     POWER,
+    VAST,
     Verdict,
+    Withheld,
     chance_to_settle,
     compute_holm_levels,
     half_widths_after,
     judge,
     judgements,
+    make_unjudged,
     rounds_to_settle,
 )
 from harness.model.defaults import FEWEST_ROUNDS
@@ -198,3 +203,30 @@ def test_comparisons_without_any_spread_are_the_same():
     judged = judge(moderated(Logs.measured(np.zeros(3), np.zeros(3), np.full(3, 5.0))), MARGIN)
     assert judged.verdicts == [SAME] * 3
     assert (judged.half < 10.0 * RESOLUTION).all()
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(40.0, Verdict.SLOWER), (1 / 40.0, Verdict.FASTER), (25.0, None)])
+def test_one_round_settles_a_vast_effect_and_gives_a_bound(factor, verdict):
+    judgement = make_unjudged(math.log(factor), None, 1, 0.95)
+    assert judgement.verdict is verdict
+    assert judgement.withheld is (None if verdict else Withheld.FEW_ROUNDS)
+    if verdict:
+        interval = judgement.ratio.interval
+        assert (interval.low, interval.high) == (pytest.approx(factor / 2.0), pytest.approx(factor * 2.0))
+    for change in ({"different_work": True}, {"why": Withheld.TREND}):
+        assert make_unjudged(math.log(factor), None, 1, 0.95, **change).ratio.interval is None
+
+
+@pytest.mark.slow
+def test_no_kind_of_noise_makes_a_vast_effect_and_its_bound_holds_in_95_of_100_rounds():
+    for name, changes in machine.UNEXPECTED.items():
+        own_changes = dict(changes)
+        sigma = own_changes.pop("sigma", 0.03)
+        for worse in (1.0, 3.0):
+            table = machine.table(16, sigma * worse, **own_changes)
+            rng = np.random.default_rng(7)
+            logs = np.array([machine.launches(table, 1, rng)[0] for _ in range(400)])
+            errors = np.abs(logs[:, :, :-2, 0] - logs[:, :, -2:-1, 0] - table.truth)
+            errors = errors[~np.isnan(errors)]
+            assert np.mean(errors > ONE_ROUND) <= 0.05, (name, worse)
+            assert np.mean(errors > VAST) == 0.0, (name, worse)

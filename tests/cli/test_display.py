@@ -7,8 +7,11 @@ from rich.console import Console
 from harness.cli.display import LiveLaunches, LivePreparation, show_launches, show_preparation
 from harness.cli.launch_counter import PlainLaunches, describe, describe_estimate
 from harness.model.backend import PreparationStep, Stage
+from harness.model.environment import Device
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Clock, Role, Sample, Status
+from harness.model.scenario import Cell
 from harness.runner.schedule import RunEstimate
+from tests import factories
 from tests.runs import CELLS, launch, plan, run
 
 
@@ -158,6 +161,7 @@ def test_what_a_run_will_reach_is_said_in_its_own_time(snapshot):
             (estimate, {"rounds": 100, "precision": 0.02, "budget_seconds": 300.0}),
             (estimate, {"rounds": 30, "claims": ["T#1"], "budget_seconds": 300.0}),
             (too_small, {"rounds": 8, "budget_seconds": 60.0}),
+            (replace(too_small, seconds=90.0), {"rounds": 8, "budget_seconds": 60.0}),
         )
     ]
     assert sentences == snapshot
@@ -195,3 +199,16 @@ def test_a_launch_is_described_by_its_step_its_observations_or_its_error(snapsho
         describe(launch(), Clock.CPU),
     ]
     assert descriptions == snapshot
+
+
+def test_the_first_launches_of_a_script_are_a_preliminary_answer(capsys):
+    old, new, newest = (Cell("mine", name, Device.CPU, {}) for name in ("tf1.14", "tf2.0", "tf2.1"))
+    script_run = factories.run([old, new, newest], scenarios=[factories.scenario("mine", axes={}, script="mine.py")])
+    progress = PlainLaunches(script_run)
+    for cell, seconds in ((new, 2.0), (old, 1.0), (newest, 3.0), (newest, 4.0)):
+        progress.end(factories.launch(cell, (seconds,), round=0, role=Role.PILOT))
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("Preliminary")]
+    assert [line.partition("the time is ")[2] for line in lines] == [
+        "2.00× in tf2.0, relative to tf1.14.",
+        "3.00× in tf2.1, relative to tf1.14.",
+    ]

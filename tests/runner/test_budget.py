@@ -196,3 +196,10 @@ def test_a_cell_that_fails_ends_and_the_other_groups_go_on():
     launches = walked(Shelf(), planned, Backstage(answer))
     ledger = RoundLog(planned, launches)
     assert [ledger.rounds(group) for group in planned.groups] == [1, 3, 3]
+
+
+def test_the_time_between_launches_is_part_of_the_budget():
+    bench = BudgetBench(plan(60.0, groups=1), {"step 0": 1.0}, {"step 0": 30})
+    spending = GroupBudget(bench.plan, bench.widths, {"step 0": 2}, spent=lambda: 55.0)
+    assert bench.spending.next().seconds == 60.0
+    assert spending.next().seconds == 5.0

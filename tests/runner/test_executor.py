@@ -204,6 +204,19 @@ def test_a_repetition_takes_no_round_from_the_budget():
     assert attempts(launches, 9) == dict.fromkeys(range(10), 1)
 
 
+def test_the_only_round_of_a_plan_is_not_repeated():
+    assert attempts(walk(Shelf(), Backstage(always_disturbed), plan(rounds=1)), 1) == {0: 1, 1: 1}
+
+
+def test_a_cell_without_another_one_to_compare_with_has_no_control():
+    def answer(_: int, job: Job) -> Outcome:
+        is_new = job.cell.environment == "new"
+        return Outcome(Status.FAILED if is_new else Status.OK, samples=[] if is_new else [Sample(1.0, 100)])
+
+    launches = walk(Shelf(), Backstage(answer), with_control(plan(rounds=2)))
+    assert [launch.role for launch in launches if launch.round] == [Role.MEASURE] * 2
+
+
 def test_groups_come_in_another_order_in_each_round_and_in_the_same_one_when_resumed():
     planned = plan(rounds=12, groups=3)
     launches = walk(Shelf(), Backstage(), planned)

@@ -225,10 +225,11 @@ def test_a_budget_that_was_passed_is_spent_in_the_order_of_the_header_whatever_g
         ScheduledMachine(MACHINES["very slow"], {"0": 4.0, "1": 2.0}),
     )
     for machine, budget, *counts in [
-        (slow, 120.0, 2, 0, 0),
+        (slow, 120.0, 3, 0, 0),
         (slow, 180.0, 4, 0, 0),
         (slow, 200.0, 4, 3, 0),
-        (very_slow, 60.0, 0, 0, 2),  # it does not hold a comparison: the first one of the cheapest group
+        # it holds neither a comparison nor all pilots: the first comparison of the cheapest group with a pilot
+        (very_slow, 60.0, 0, 2, 0),
     ]:
         finished = machine.run(plan(budget, is_wish=False))
         cells = [

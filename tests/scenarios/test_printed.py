@@ -76,7 +76,29 @@ def test_every_unit_is_converted_to_seconds(count, unit, space, after):
 
 def test_the_unit_behind_a_group_is_read_and_units_of_one_number_are_mixed_but_not_with_none():
     text = "10/10 - 0s 916us/step\n10/10 - 0s 1ms/step\n"
-    assert find_numbers(text, r"(\d+)[mu]s/step", ["step"]) == {"step": ([916e-6, 1e-3], "s")}
+    assert find_numbers(text, r"(\d+)[mu]s/step", ["step"]) == {"step": ([916e-6, 1e-3], "s", None)}
     with pytest.raises(NumberError, match=r"0\.002 s and 5 without a unit for 'took'"):
         find_numbers("took 2 ms\ntook 5\n", r"took (\S+)", ["took"])
-    assert find_numbers("took 2 ms\ntook 0\n", r"took (\S+)", ["took"]) == {"took": ([0.002, 0.0], "s")}
+    assert find_numbers("took 2 ms\ntook 0\n", r"took (\S+)", ["took"]) == {"took": ([0.002, 0.0], "s", None)}
+
+
+LABELS = {
+    "num_calls = None, cost: 1\nnum_calls = 2, cost: 2\n": ["num_calls", ["None", "2"], False],
+    "half took 3\nsingle took 4\n": ["label", ["half", "single"], False],
+    "two words: 3\nsingle: 4\n": ["label", ["two words", "single"], False],
+    "batch 32 lr 0.1: 5\nbatch 64 lr 0.2: 7\n": ["label", ["batch 32, lr 0.1", "batch 64, lr 0.2"], False],
+    "image 0 3\nimage 1 4\nimage 2 4\n": ["image", ["0", "1", "2"], True],
+    "Epoch 1/2 3\nEpoch 2/2 4\n": ["Epoch", ["1/2", "2/2"], True],
+    "batch 32 3\nbatch 64 4\n": ["batch", ["32", "64"], False],
+    "epoch 1 - 9s 3\nepoch 1 - 8s 4\n": None,
+    "eta 9s 50% 3\neta 0:08 60% 4\n": None,
+    "1\n2\n": None,
+    "same 1\nsame 2\n": None,
+}
+
+
+def test_labels_are_the_words_in_front_of_a_number_that_differ():
+    found = {text: find_numbers(text, r"(\d+)$", ["n"])["n"][2] for text in LABELS}
+    assert found == LABELS
+    named = find_numbers("a 2 took 5\nb 4 took 6\n", r"(?P<label>\d) took (\S+)", ["took"])
+    assert named == {"took": ([5.0, 6.0], "", ["label", ["2", "4"], False])}

@@ -43,6 +43,35 @@ def test_a_script_becomes_a_scenario_that_the_catalogue_reads_and_the_same_scrip
     assert len({path, *(scripts.write(other, "scripts") for other in others)}) == 3
 
 
+def test_options_of_a_script_are_axes_of_its_scenario():
+    scan = {"batch-size": ["32", "64"], "lr": ["0.1", "0.2"]}
+    path = scripts.write(script("x = 1", arguments=["-v"], scan=scan, grep=["(?P<took>.*)"]), "scripts")
+    scenario = load_scenario(path)
+    assert scenario.axes == {"batch_size": ["32", "64"], "lr": ["0.1", "0.2"]}
+    compared = {(entry.along, entry.plus, entry.against, entry.of) for entry in scenario.compare if entry.plus}
+    assert ("batch_size", "64", "32", "step") in compared
+    assert ("lr", "0.2", "0.1", "printed: took") in compared
+    namespace = {"__name__": "x"}
+    code = path.read_text().partition("def scenario")
+    exec(
+        "SCRIPT = ''\ndef run_script(*_, **options): seen.update(options)\nseen = {}\ndef scenario" + code[2], namespace
+    )
+    namespace["scenario"](None, batch_size="64", lr="0.1")
+    assert namespace["seen"]["arguments"] == ["-v", "--batch-size", "64", "--lr", "0.1"]
+
+
+def test_settings_of_threads_are_noticed():
+    texts = {
+        "tf.config.threading.set_intra_op_parallelism_threads(2)": "set_intra_op_parallelism_threads",
+        "config = ConfigProto(inter_op_parallelism_threads=1)": "inter_op_parallelism_threads",
+        "dataset.map(f, num_parallel_calls=4)": "num_parallel_calls",
+        "fit_generator(x, workers = 4)": "workers",
+        "os.environ['OMP_NUM_THREADS'] = '1'": "OMP_NUM_THREADS",
+        "coworkers_of = 3": "",
+    }
+    assert {text: scripts.find_thread_setting(text) for text in texts} == texts
+
+
 def test_a_scenario_s_name_is_not_taken_twice_and_hides_no_module(tmp_path):
     assert scripts.write(script("x = 1", "keras_step.py"), "scripts", ["keras_step"]).stem == "keras_step_script"
     assert script("", "tensorflow.py").scenario == "script_tensorflow"
@@ -113,7 +142,10 @@ def test_numbers_are_called_by_their_groups_or_the_text_around_them():
         r"^loss (?:is )?(\d+\.\d+)$": ["loss …"],
         r"(?P<load>\d+) then (?P<run>\d+)": ["load", "run"],
         r"(\d+) of (\d+)": ["… of … (1)", "… of … (2)"],
-        r"\d+": ["printed"],
+        r"\d+": ["print"],
+        r"^(\S+)$": ["print"],
+        r"num_calls = \S+, cost: (\S+)": ["num_calls = …, cost: …"],
+        r"(?P<label>\w+) took (\S+)": ["… took …"],
         r"a\.b = (.*)": ["a.b = …"],
     }
     assert {pattern: scripts.find_labels(pattern) for pattern in names} == names

@@ -1,5 +1,7 @@
 """Requests to measure a plain script."""
 
+from pathlib import Path
+
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -50,3 +52,28 @@ def test_a_function_without_a_name_is_refused(tmp_path):
     for name in ("", " "):
         with pytest.raises(UsageError, match="--function ''"):
             make_request(script, Request(environments=["tf2.15"]), functions=["print", name])
+
+
+def test_a_thread_setting_on_one_core_is_said_before_the_run(tmp_path):
+    script = tmp_path / "mine.py"
+    script.write_text("workers = 4\nf(workers=workers)\n")
+
+    def sentences(**options):
+        return [
+            text for text in make_request(script, Request(environments=["tf2.15"], **options))[1] if "pinned" in text
+        ]
+
+    (sentence,) = sentences()
+    assert "workers" in sentence
+    assert "--cpus all" in sentence
+    assert not any(sentences(**options) for options in ({"cpus": "all"}, {"axes": {"cpus": ["1", "2"]}}, {"gpu": True}))
+
+
+def test_values_of_an_option_are_an_axis_or_refused(tmp_path):
+    script = tmp_path / "mine.py"
+    script.write_text("print(1)\n")
+    request, _ = make_request(script, Request(environments=["tf2.15"]), scan=["--batch-size=32,64,32"])
+    assert "batch_size = ['32', '64']" in Path(request.scenarios[0]).read_text().replace('"', "'")
+    for text in ("batch_size", "batch_size=32", "=1,2", "a b=1,2"):
+        with pytest.raises(UsageError, match="Invalid --scan"):
+            make_request(script, Request(environments=["tf2.15"]), scan=[text])

@@ -45,7 +45,17 @@ _MODERATED = (
 def make_sections(results: Results) -> Iterator[Section]:
     """Yield a section for each table: for each scenario with a result, and for each of its other quantities.
 
-    The first section of a quantity explains its ratios and verdicts. The first section of all explains intervals.
+    Sections of printed numbers that have several settings come last.
+    """
+    yield from _make_sections(results, "scenario")
+    for number, split in enumerate(results.by_setting, 1):
+        yield from _make_sections(split, f"printed-{number}")
+
+
+def _make_sections(results: Results, name: str) -> Iterator[Section]:
+    """Yield a section for each table. The first section of a quantity explains its ratios and verdicts.
+
+    The first section of all explains intervals.
     """
     explained: set[str] = set()
     for number, table in enumerate(results.all_tables, 1):
@@ -59,7 +69,7 @@ def make_sections(results: Results) -> Iterator[Section]:
                 blocks += _explain_intervals(results)
             explained.add(names.measure(table))
         times = make_times(results, table, is_first=number == 1)
-        yield Section(names.name_table(table), f"scenario-{number}", [*blocks, *times])
+        yield Section(names.name_table(table), f"{name}-{number}", [*blocks, *times])
 
 
 def make_comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Block]:

@@ -8,23 +8,29 @@ from harness.analysis import printed
 from harness.analysis.answers import Answer
 from harness.analysis.cells import Missing
 from harness.analysis.printed import OutputComparison, OutputMatch, compare_outputs
+from harness.analysis.printed_settings import find_growth
 from harness.analysis.quantities import get_later_half, slope
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, combine
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Clock, Status
-from harness.model.scenario import ENVIRONMENT, OWN, PEAK, PRINTED, RESIDENT, STEP, WHOLE, Scenario
-from harness.model.texts import joined
-from harness.report import format
+from harness.model.scenario import CPUS, ENVIRONMENT, OWN, PEAK, PRINTED, RESIDENT, STEP, WHOLE, Scenario
+from harness.model.texts import counted, joined
+from harness.report import format, names
 from harness.report.comparisons import describe_rounds_needed, explain_withheld, format_decided_ratio
 from harness.report.escape import shorten
 from harness.report.phrases import describe_longer
+from harness.report.sections.main_results import describe_answer
+from harness.scenarios.scripts import find_thread_setting
 
 #: The smallest growth of the memory that is reported, in bytes per second.
 MEMORY_GROWS = 64 * 1024
 
 IMPORT, FIRST_CALL = "import", "first call"
+
+#: The most settings of a printed number whose values are in a sentence.
+SETTINGS = 6
 
 #: The largest number of characters of a quoted output line, and of characters in it before the first difference.
 CHARACTERS, BEFORE = 80, 20
@@ -62,6 +68,10 @@ def _describe_script(results: Results, scenario: Scenario) -> Iterator[str]:
         if answer.table.scenario is scenario and answer.comparison.along == ENVIRONMENT
     }
     yield from _describe_failures(results, scenario)
+    if scenario.axes:  # the values of --scan or of a setting
+        own_answers = [answer for answer in results.answers if answer.table.scenario is scenario]
+        yield from (describe_answer(results.run, answer) for answer in own_answers[:SETTINGS])
+        return
     subjects = list(dict.fromkeys(subject for _, subject in answers))
     by_environment = {
         output.cell.environment: output
@@ -78,14 +88,64 @@ def _describe_script(results: Results, scenario: Scenario) -> Iterator[str]:
 
 def describe_printed(results: Results) -> list[str]:
     """Return sentences about the numbers that plain scripts print: ratios of two numbers, and comparisons."""
-    scenarios = [scenario for scenario in results.run.scenarios if scenario.script]
+    scenarios = [scenario for scenario in results.run.scenarios if scenario.script and not scenario.axes]
+    return (
+        describe_pinned_threads(results)
+        + [
+            sentence
+            for scenario in scenarios
+            for quantity in scenario.quantities
+            if quantity.startswith(PRINTED)
+            for sentence in _describe_number(results, scenario, quantity)
+        ]
+        + [sentence for split in results.by_setting for sentence in _describe_settings(split)]
+    )
+
+
+def describe_pinned_threads(results: Results) -> list[str]:
+    """Return why a script with a setting for its number of threads doesn't show the effect of this setting.
+
+    The result is empty if launches have several cores, or if there is no such setting.
+    """
+    setting = next(filter(None, map(find_thread_setting, results.run.scripts.values())), "")
+    if not setting or len(results.run.plan.limits.cpus or (0, 0)) != 1 or CPUS in results.run.scenarios[0].axes:
+        return []
     return [
-        sentence
-        for scenario in scenarios
-        for quantity in scenario.quantities
-        if quantity.startswith(PRINTED)
-        for sentence in _describe_number(results, scenario, quantity)
+        f"Each launch was pinned to 1 core, so {_quote(setting)} can't have the effect that it has on several cores. "
+        "To measure this effect, pass --cpus all."
     ]
+
+
+def _describe_settings(split: Results) -> Iterator[str]:
+    """Yield sentences about a printed number that has several settings: its values, and the largest ratio."""
+    (scenario,), tables = split.run.scenarios, split.all_tables
+    if not tables:
+        return
+    (axis, labels), unit = list(scenario.axes.items())[-1], format.unit_of(tables[0])
+    amounts: dict[str, list[str]] = {}
+    for cell, value in tables[0].cells().items():
+        if value.estimate:
+            text = f"{_format_printed(value.estimate, unit)} ({cell.axes[axis]})"
+            amounts.setdefault(cell.environment, []).append(text)
+    reason = "at several places" if axis == "place" else "for several settings"
+    subject = f"The script prints {_quote(scenario.name.partition(' ')[2])} {reason}"
+    if len(scenario.axes) == 1 and sum(map(len, amounts.values())) <= SETTINGS:
+        yield f"{subject}: {'; '.join(f'{joined(texts)} in {name}' for name, texts in amounts.items())}."
+    else:
+        yield f"{subject}: {len(labels)} values of {axis}."
+    for environment in amounts if len(scenario.axes) == 1 and not describe_pinned_threads(split) else ():
+        answers = [answer for answer in split.answers if answer.context.get(ENVIRONMENT) == environment]
+        if answer := max(answers, key=lambda candidate: candidate.findings[0].ratio.distance, default=None):
+            finding, sides = answer.findings[0], [answer.subject, answer.base]
+            # read the ratio in the direction in which it is above 1
+            ratio, (larger, smaller) = (
+                (finding.ratio, sides) if finding.ratio.value >= 1.0 else (finding.ratio.inverse, reversed(sides))
+            )
+            smaller_name, larger_name = (names.label(scenario, axis, label) for label in (smaller, larger))
+            yield (
+                f"In {environment}, {larger_name} prints {format.ratio(ratio)} as much as {smaller_name}"
+                f"{_explain_undecided(split, answer)}."
+            )
 
 
 def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Iterator[str]:
@@ -105,7 +165,9 @@ def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Ite
         for cell in lookup.cells_of(scenario.name)
         if (series := lookup.series.get(cell))
     }
-    if ratio:
+    if not ratio:
+        yield from _describe_growth(results, scenario, quantity, unit)
+    if ratio and not describe_pinned_threads(results):
         first_name, second_name = map(_quote, ratio)
         ratios = [(format.ratio(estimate), cell.environment) for cell, estimate in estimates.items()]
         if ratios:
@@ -133,6 +195,24 @@ def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Ite
         yield f"{subject} is {ratio_text}{amounts_note}{verdict}."
 
 
+def _describe_growth(results: Results, scenario: Scenario, quantity: str, unit: str) -> Iterator[str]:
+    """Yield a sentence for each environment in which a printed number rises within each launch."""
+    for cell in results.found.cells_of(scenario.name):
+        launches = [launch for launch in results.launches if launch.cell == cell and launch.status is Status.OK]
+        growth = find_growth(quantity, launches)
+        if not growth:
+            continue
+        first, last = (_format_amount(amount, unit) for amount in (growth.first, growth.last))
+        verb, end = "grows within a launch", ""
+        if not growth.is_certain:
+            verb, end = "rises", ", which are too few to tell whether it grows"
+        yield (
+            f"The printed {_quote(quantity.removeprefix(PRINTED))} {verb} in {cell.environment}: from {first} to "
+            f"{last} ({format.factor(growth.last / growth.first)}), over {growth.count} values in "
+            f"{counted(growth.launches, 'launch')}{end}."
+        )
+
+
 def _quote(name: str) -> str:
     return f"`{name}`"
 
@@ -140,7 +220,14 @@ def _quote(name: str) -> str:
 def _format_estimate(estimate: Estimate, unit: str) -> str:
     """Return a printed number with its unit and its interval: `33.0 ± 0.4 ms`."""
     time_unit = format.unit([estimate.value], Clock.WALL) if unit == printed.SECONDS else format.ONE
-    return f"{format.time(estimate, time_unit)} {time_unit.symbol}".rstrip()
+    return _format_printed(estimate, time_unit)
+
+
+def _format_printed(estimate: Estimate, unit: format.Unit) -> str:
+    """Return a printed number in a unit. Only a count that doesn't vary has all of its digits."""
+    is_count = unit is format.ONE and estimate.value.is_integer()
+    text = format.time(estimate, unit) if is_count or estimate.interval else format.number(estimate.value * unit.factor)
+    return f"{text} {unit.symbol}".rstrip()
 
 
 def _format_amount(value: float, unit: str) -> str:

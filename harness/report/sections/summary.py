@@ -53,6 +53,7 @@ def make_first_screen(results: Results, *, table: bool = True) -> list[Block]:
         *(Text(text, where=EVERYWHERE) for text in scripts.describe_printed(results)),
         *(Text(text, where=EVERYWHERE) for text in sweeps.describe_devices(results)[: sweeps.SENTENCES]),
         *(_make_table(results) if table else ()),
+        *(block for split in results.by_setting if table for block in headline.make_blocks(split)),
         *(Text(text, where=EVERYWHERE) for text in machines.describe_agreements(results)),
         *(Text(text, where=FILES) for text in attribution.describe_causes(results)),
         *_list_alerts(results),

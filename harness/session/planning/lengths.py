@@ -105,10 +105,11 @@ def _choose_interleaving(request: Request, limits: Limits) -> Interleave:
 def _drop_useless_pilot(planned_group: Group, plan: Plan) -> Group:
     """Return the group, without a pilot if the pilot would be useless.
 
-    A pilot is useless before a single round with given lengths. But if a phase is compared, the pilot is useful,
-    because it reads the files from disk first.
+    A pilot is useless before a single round with given lengths. But if a phase of several cells is compared, the pilot
+    is useful, because it reads the files from disk first.
     """
-    is_brief = plan.rounds == 1 and not plan.sampling.is_open and set(planned_group.of) <= set(UNPILOTED)
+    needs_files = len(planned_group.cells) > 1 and not set(planned_group.of) <= set(UNPILOTED)
+    is_brief = plan.rounds == 1 and not plan.sampling.is_open and not needs_files
     return replace(planned_group, piloted=planned_group.piloted and not is_brief)
 
 

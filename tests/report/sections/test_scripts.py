@@ -86,7 +86,7 @@ def test_sentences(snapshot):
     assert {name: scripts.describe_scripts(results) for name, results in runs.items()} == snapshot
 
 
-def measure_printed(numbers, *, units=()):
+def measure_printed(numbers, *, units=(), labels=None):
     """Three rounds in which the script prints these numbers in both releases, by name: two lists of values."""
     launches = []
     for number in range(1, 4):
@@ -97,6 +97,8 @@ def measure_printed(numbers, *, units=()):
                 means[PRINTED + "half/single"] = means[PRINTED + "half"] / means[PRINTED + "single"]
             kinds = {PRINTED + name: "s" if (name, side) in units else "" for name in numbers}
             observations = {**means, "printed": values, "printed units": kinds}
+            if labels:
+                observations["printed labels"] = dict.fromkeys(values, labels)
             launches.append(launch(cell, (0.1,), round=number, observations=observations))
     ratios = ["half/single"] if len(numbers) == 2 else []
     return make_results(launches, make_scenario(*(PRINTED + name for name in [*numbers, *ratios])))
@@ -107,7 +109,12 @@ def test_sentences_about_printed_numbers(snapshot):
     rising, steady = [number / 100 for number in range(3, 11)], [0.03] * 8
     seconds = measure_printed({"saved": ([0.03], [0.04])}, units=[("saved", 0)])
     old_launches = [launch for launch in seconds.launches if launch.cell == OLD]
+    in_seconds = [("saved", 0), ("saved", 1)]
+    by_place = measure_printed({"saved": ([0.004, 0.004, 0.178, 0.188],) * 2}, units=in_seconds)
+    counts = ["calls", ["None", "1", "2", "8"], False]
     runs = {
+        "two settings": by_place,
+        "several settings": measure_printed({"saved": ([3.0, 2.0, 1.5, 1.0], [3.0, 2.0, 1.0, 0.5])}, labels=counts),
         "two numbers": two,
         "one release": make_results(old_launches, seconds.run.scenarios[0], [OLD]),
         "seconds in both releases": measure_printed({"saved": (rising, steady)}, units=[("saved", 0), ("saved", 1)]),
@@ -116,3 +123,12 @@ def test_sentences_about_printed_numbers(snapshot):
     assert {name: scripts.describe_printed(results) for name, results in runs.items()} == snapshot
     (section, *_) = summary.make_sections(two)
     assert scripts.describe_printed(two)[0] in texts(section)
+
+
+def test_threads_that_had_one_core_have_no_ratio():
+    settings = measure_printed({"saved": ([1.0, 9.0],) * 2}, units=[("saved", 0), ("saved", 1)])
+    pinned = Results(replace(settings.run, scripts={"mine": "set_intra_op_parallelism_threads(1)"}), settings.launches)
+    first, *others = scripts.describe_printed(pinned)
+    assert "pinned to 1 core" in first
+    assert not any(" as much as " in sentence for sentence in others)
+    assert any(" as much as " in sentence for sentence in scripts.describe_printed(settings))
