@@ -1,4 +1,4 @@
-"""What plain scripts print: numbers with their units, and output that is compared between environments.
+"""Numbers and output that plain scripts print: units, ratios, and comparisons of output between environments.
 
 Launches of the same environment can have different outputs, for example if a script prints its duration. A line that
 differs in this way isn't a difference between environments.

@@ -1,4 +1,4 @@
-"""Counts the packages that a command enters on its way to a plan: `python -m bench.walk matrix --dry-run`.
+"""Counts the packages that a command enters on its way to a plan: `python -m bench.package_stays matrix --dry-run`.
 
 A stay is a series of calls from `cli` or `session` into one package below them. Calls that this package makes itself
 belong to the stay. A return is a stay in a package that the command had already left. The data model and single modules
