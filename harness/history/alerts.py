@@ -5,7 +5,7 @@ import itertools
 import json
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -14,15 +14,17 @@ from harness.history.states import SeriesFinding, State, find_changes
 from harness.model.defaults import LEVEL
 from harness.model.history import Decision, Key, Series, Summary
 from harness.model.texts import counted, format_number, joined, remove_password
-from harness.report.escape import escape_terminal, make_fenced_block, markdown
+from harness.report.blocks import Block, Code, Column, Items, Text, tabulate
+from harness.report.escape import escape_terminal
+from harness.report.markdown import render_blocks
 
 #: Limits for issues, in characters. GitHub's own limits are 65,536 for a body and 256 for a title.
 BODY_CHARACTERS, TITLE_CHARACTERS = 60_000, 240
 
 #: The note at the end of an issue about closing it.
 _CLOSING_NOTE = (
-    "<sub>Nightly runs update this text. If you close the issue as completed, it is reopened only if the change is "
-    "confirmed again later. If you close it as not planned, it stays closed.</sub>"
+    "Nightly runs update this text. If you close the issue as completed, it is reopened only if the change is "
+    "confirmed again later. If you close it as not planned, it stays closed."
 )
 
 #: The options of commands in issues, and the pattern of plain values: names, versions and numbers. Options that depend
@@ -112,48 +114,52 @@ def _make_alert(
     repetition = shlex.join(rebuild_command(confirmation.command))
     count_note = f" and {len(others)} more" if others else ""
     title = f"Slower since {start[:10]}: {worst.key.scenario} in {worst.key.environment}{count_note}, on {machine}"
-    lines = [
+    blocks = [
         *_describe_findings(findings, start, machine),
-        "",
-        f"Confirmed on {markdown(confirmation.when[:10])}: both sides were measured again side by side in the run "
-        f"{markdown(confirmation.run)}. There, time after / before is "
-        f"{_format_ratio(confirmation.ratio, confirmation.low, confirmation.high)}.",
+        Text(
+            f"Confirmed on {confirmation.when[:10]}: both sides were measured again side by side in the run "
+            f"{confirmation.run}. There, time after / before is "
+            f"{_format_ratio(confirmation.ratio, confirmation.low, confirmation.high)}."
+        ),
     ]
     if facts:
-        lines += ["", f"Machine: {markdown(facts)}."]
+        blocks.append(Text(f"Machine: {facts}."))
     if confirmation.sides:
-        lines += [*_describe_versions(confirmation), *_list_functions(confirmation, machine)]
+        blocks += [*_describe_versions(confirmation), *_list_functions(confirmation, machine)]
     if repetition:
-        lines += ["", "To repeat the comparison:", "", make_fenced_block(repetition, "sh")]
+        blocks += [Text("To repeat the comparison:"), Code(repetition)]
     command = ["harness", "history", "show", "--points", "-s", worst.key.scenario, "-e", worst.key.environment]
-    lines += ["", "Nightly runs:", "", make_fenced_block(shlex.join(command), "sh"), "", _CLOSING_NOTE]
+    blocks += [Text("Nightly runs:"), Code(shlex.join(command)), Text(_CLOSING_NOTE, is_small=True)]
     return Alert(
         cause=cause,
         series=[hash_text(repr(finding.key))[:8] for finding in members],
         since=start,
         confirmed=confirmation.when,
         title=escape_terminal(title, TITLE_CHARACTERS),
-        body="\n".join(lines),
+        body=render_blocks(blocks),
     )
 
 
-def _describe_findings(findings: Sequence[SeriesFinding], start: str, machine: str) -> list[str]:
-    """Return a sentence about the start of the change, and a table of the findings, as lines of Markdown."""
-    changes = [markdown(suspect) for suspect in dict.fromkeys(text for entry in findings for text in entry.suspects)]
-    return [
-        f"First seen on the machine {markdown(machine)}, in the run {markdown(findings[0].since)} of {start[:10]}. "
-        + (f"Changes at that time: {joined(changes)}." if changes else "No recorded fact changed at that time."),
-        "",
-        "| series | baseline | time after / before |",
-        "| --- | --- | --- |",
-        *(
-            f"| {markdown(finding.key.cell)} | {markdown(finding.key.versus)} "
-            f"| {_format_ratio(finding.ratio, finding.low, finding.high)} |"
-            for finding in findings
+def _describe_findings(findings: Sequence[SeriesFinding], start: str, machine: str) -> Iterator[Block]:
+    """Yield a sentence about the start of the change, and a table of the findings."""
+    changes = list(dict.fromkeys(text for finding in findings for text in finding.suspects))
+    yield Text(
+        f"First seen on the machine {machine}, in the run {findings[0].since} of {start[:10]}. "
+        + (f"Changes at that time: {joined(changes)}." if changes else "No recorded fact changed at that time.")
+    )
+    columns = [
+        Column[SeriesFinding]("series", lambda finding: finding.key.cell),
+        Column[SeriesFinding]("baseline", lambda finding: finding.key.versus),
+        Column[SeriesFinding](
+            "time after / before",
+            lambda finding: _format_ratio(finding.ratio, finding.low, finding.high),
+            is_number=True,
         ),
-        "",
-        "Each value is the time after the change divided by the time before it, relative to the baseline of the run.",
     ]
+    yield tabulate("Slower series", columns, findings)
+    yield Text(
+        "Each value is the time after the change divided by the time before it, relative to the baseline of the run."
+    )
 
 
 def _describe_machine(machine: str, summary: Summary | None) -> str:
@@ -169,39 +175,45 @@ def _describe_machine(machine: str, summary: Summary | None) -> str:
     return ", ".join(filter(None, [cpu, measurer.system, measurer.kernel, measurer.driver]))
 
 
-def _describe_versions(decision: Decision) -> list[str]:
-    """Return the versions around the change, and the commits between them, as lines of Markdown."""
-    before, after = map(markdown, decision.sides)
+def _describe_versions(decision: Decision) -> Iterator[Block]:
+    """Yield the versions around the change, and the commits between them."""
+    before, after = decision.sides
     sentence = f"The change came after {before}, and at the latest with {after}."
     if decision.pair and decision.probability is not None:
         subject = "The" if decision.probability >= LEVEL else "Most likely, the"
         probability = f"probability {100.0 * decision.probability:.0f} %"
         sentence = f"{subject} first slower version is {after}. The version before it is {before} ({probability})."
-    commits = [
-        # the zero-width space keeps GitHub from making a link
-        text if _COMMITS_ADDRESS.fullmatch(text) else markdown(text).replace("://", ":\u200b//")
-        for text in decision.commits
-    ]
-    return ["", sentence, *(["", *(f"- {text}" for text in commits)] if commits else [])]
+    yield Text(sentence)
+    if decision.commits:
+        # GitHub makes a link of an address, unless it has a space
+        yield Items(
+            [text if _COMMITS_ADDRESS.fullmatch(text) else text.replace("://", ": //") for text in decision.commits]
+        )
 
 
-def _list_functions(decision: Decision, machine: str) -> list[str]:
-    """Return the functions whose time changed, as lines of Markdown."""
+def _list_functions(decision: Decision, machine: str) -> Iterator[Block]:
+    """Yield the functions whose time changed."""
     if not decision.functions:
-        return []
-    return [
-        "",
-        "| function | before, ms per step | after, ms per step |",
-        "| --- | ---: | ---: |",
-        *(
-            f"| {markdown(name)} | {format_number(1000.0 * before)} | {format_number(1000.0 * after)} |"
-            for name, before, after in decision.functions
+        return
+    columns = [
+        Column[tuple[str, float, float]]("function", lambda function: function[0]),
+        Column[tuple[str, float, float]](
+            "before, ms per step", lambda function: _format_ms(function[1]), is_number=True
         ),
-        "",
-        "Time in the function itself, measured with a profiler. The run "
-        f"{markdown(decision.profile)} has the flame graphs, in profile.html. It is in the artifact of the machine "
-        f"{markdown(machine)} of the workflow run that confirmed the change, for 30 days.",
+        Column[tuple[str, float, float]](
+            "after, ms per step", lambda function: _format_ms(function[2]), is_number=True
+        ),
     ]
+    yield tabulate("Functions", columns, decision.functions)
+    yield Text(
+        f"Time in the function itself, measured with a profiler. The run {decision.profile} has the flame graphs, in "
+        f"profile.html. It is in the artifact of the machine {machine} of the workflow run that confirmed the change, "
+        "for 30 days."
+    )
+
+
+def _format_ms(seconds: float) -> str:
+    return format_number(1000.0 * seconds)
 
 
 def rebuild_command(words: Sequence[str]) -> list[str]:

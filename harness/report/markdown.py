@@ -53,7 +53,7 @@ def split_report(sections: Sequence[Section], folder: str, limit: int = LIMIT) -
     """
     pasted_sections = [visible_section for section in sections if (visible_section := section.shown(Where.PASTE))]
     available = limit - ROOM
-    rendered = [(block, render_block(block)) for section in pasted_sections for block in section.blocks]
+    rendered = [(block, render_blocks([block])) for section in pasted_sections for block in section.blocks]
     total = sum(len(text) + 2 for _, text in rendered) + sum(len(section.title) + 6 for section in pasted_sections)
     omitted_ids: set[int] = set()
     # omit the longest blocks first, and sentences last
@@ -71,18 +71,14 @@ def split_report(sections: Sequence[Section], folder: str, limit: int = LIMIT) -
         render_template(
             "report.md.j2", sections=[section for section in (*first_sections, more_section, last_section) if section]
         ),
-        _render_all(details),
+        render_full(details),
     )
 
 
-def render_full(sections: Sequence[Section]) -> str:
-    """Return the whole report as one text."""
-    visible_sections = [shown for section in sections if (shown := section.shown(Where.PASTE | Where.DETAILS))]
-    return _render_all(visible_sections)
-
-
-def _render_all(sections: Sequence[Section]) -> str:
-    return render_template("full.md.j2", sections=sections) if sections else ""
+def render_full(sections: Sequence[Section], template: str = "full.md.j2") -> str:
+    """Return the whole report as one text, in the layout of a file in `templates/`; empty if nothing is shown."""
+    visible_sections = [visible for section in sections if (visible := section.shown(Where.PASTE | Where.DETAILS))]
+    return render_template(template, sections=visible_sections) if visible_sections else ""
 
 
 def _make_details(sections: Sequence[Section], omitted_ids: Collection[int]) -> list[Section]:
@@ -144,10 +140,10 @@ def render_template(name: str, **values: object) -> str:
     return _load_templates(templates.FOLDER).get_template(name).render(values)
 
 
-def render_block(block: Block) -> str:
-    """Return a block as whole lines."""
+def render_blocks(blocks: Sequence[Block]) -> str:
+    """Return the blocks as Markdown, without a line feed at the end."""
     macros: Any = _load_templates(templates.FOLDER).get_template("markdown/blocks.j2").module
-    return str(macros.block(block))
+    return str(macros.blocks(blocks)).strip("\n")
 
 
 def _render_words(words: Words) -> str:

@@ -32,7 +32,7 @@ ATTRIBUTES = frozenset(
     )
 )
 
-# what a mistake in a template can raise
+# errors of a template with a mistake
 _ERRORS = (
     *(TemplateError, ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RecursionError),
     *(TypeError, ValueError),
@@ -59,15 +59,15 @@ class ReportDocument:
 
 def _make_document(sections: Sequence[Section], where: Where, measurement: str) -> ReportDocument:
     """Return the document of the sections, with the blocks and columns that the outputs `where` show."""
-    shown_sections = [shown for section in sections if (shown := section.shown(where))]
-    blocks = list(walk_blocks(block for section in shown_sections for block in section.blocks))
+    visible_sections = [visible for section in sections if (visible := section.shown(where))]
+    blocks = list(walk_blocks(block for section in visible_sections for block in section.blocks))
     return ReportDocument(
         title=sections[0].title,
         answer=next((_join_words(block.words) for block in blocks if isinstance(block, Text)), ""),
         measurement=measurement,
         tables=[block.shown(where) for block in blocks if isinstance(block, Table)],
         figures=[block for block in blocks if isinstance(block, Figure)],
-        sections=shown_sections,
+        sections=visible_sections,
     )
 
 
@@ -106,7 +106,7 @@ def _find_place(error: Exception, folder: Path) -> tuple[Path, int] | None:
 
 class _Sandbox(ImmutableSandboxedEnvironment):
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Return whether a template can read an attribute. Of an object of harness, it can read documented fields."""
+        """Return whether a template can read an attribute. Objects of harness have only documented attributes."""
         if type(obj).__module__.partition(".")[0] == "harness":
             return attr in ATTRIBUTES
         return super().is_safe_attribute(obj, attr, value)
@@ -128,7 +128,7 @@ class _FolderLoader(BaseLoader):
 def _make_sandbox(folder: Path, *, is_page: bool) -> Environment:
     """Return the environment of a user's templates. A block is printed as the report shows it."""
     escape_text = escape.html if is_page else escape.markdown
-    render_block = page.make_block_renderer() if is_page else markdown.render_block
+    render_block = page.make_block_renderer() if is_page else lambda block: markdown.render_blocks([block])
 
     def finalize(value: Any) -> Any:
         if isinstance(value, Block):

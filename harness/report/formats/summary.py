@@ -36,8 +36,7 @@ def render(results: Results) -> str:
         *_list_missing(results),
         *end,
     ]
-    # the heading has the second level, because the page also contains summaries of other jobs
-    return "#" + markdown.render_full([Section(summary.make_title(results), "answer", blocks)])
+    return markdown.render_full([Section(summary.make_title(results), "answer", blocks)], "summary.md.j2")
 
 
 def _list_comparisons(results: Results) -> Iterator[Block]:
