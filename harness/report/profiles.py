@@ -130,10 +130,10 @@ class ProfileReport:
         values = (sum(own.values()), sum(other_own.values()), own.get(top, 0.0), other_own.get(top, 0.0))
         total, other_total, seconds, other_seconds = (f"{_format_milliseconds(value)} ms" for value in values)
         step = "step" if part is Part.STEADY else "first call"
-        return (
-            f"A {step} takes {total} in {self.name(pair[0])} and {other_total} in {self.name(pair[1])}. "
-            f"{part_text} of the difference is in {top}: {seconds} instead of {other_seconds}."
-        )
+        text = f"A {step} takes {total} in {self.name(pair[0])} and {other_total} in {self.name(pair[1])}."
+        if total == other_total:
+            return text
+        return f"{text} {part_text} of the difference is in {top}: {seconds} instead of {other_seconds}."
 
     def _make_calls_table(self) -> Table:
         where = FILES | Where.TERMINAL
