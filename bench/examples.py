@@ -29,9 +29,12 @@ KEPT = re.compile(r"(report|details|profile)\.md|charts/.+\.svg")
 ALONE = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="1200"',
     "<style>svg { background: #fff; font-family: ui-monospace, monospace; } rect { fill: #cfe0f3; } "
-    "rect.odd { fill: #b9d2ec; } rect.data { fill: #f2b056; } text { fill: #16202b; } "
-    "@media (prefers-color-scheme: dark) { svg { background: #12161b; } rect { fill: #274766; } "
-    "rect.odd { fill: #1f3a55; } rect.data { fill: #9c6210; } text { fill: #f0f5fa; } }</style>",
+    "rect.same { fill: #e2e5e8; } rect.more1 { fill: #fbdccb; } rect.more2 { fill: #f7b797; } "
+    "rect.more3 { fill: #f0946a; } rect.less1 { fill: #d3e6f5; } rect.less2 { fill: #a6cdeb; } "
+    "rect.less3 { fill: #79b3df; } text { fill: #16202b; } @media (prefers-color-scheme: dark) { "
+    "svg { background: #12161b; } rect.same { fill: #3a4149; } rect.more1 { fill: #5b3a2a; } "
+    "rect.more2 { fill: #7f4023; } rect.more3 { fill: #a34a1c; } rect.less1 { fill: #25415a; } "
+    "rect.less2 { fill: #235278; } rect.less3 { fill: #1f6396; } text { fill: #f0f5fa; } }</style>",
 )
 
 

@@ -7,6 +7,7 @@ The pages are the same Markdown files that GitHub shows. This file adds the navi
 import os
 import re
 import shutil
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ include_patterns = ["*.md", "docs/**.md"]
 #: Folders that Sphinx needn't look into.
 exclude_patterns = [path.name for path in ROOT.iterdir() if path.is_dir() and path.name != "docs"]
 
-myst_enable_extensions = ["alert"]
+myst_enable_extensions = ["alert", "attrs_inline"]
 myst_heading_anchors = 6
 #: Syntax of MyST that GitHub shows as text. For example, MyST skips a line that starts with "%".
 myst_disable_syntax = ["myst_line_comment", "myst_block_break", "myst_target", "myst_role"]
@@ -57,6 +58,10 @@ SECTIONS = {
 }
 EXAMPLES = "docs/examples/"
 
+#: A chart, as templates/markdown/blocks.j2 writes it.
+_PICTURE = re.compile(
+    r'<picture>\n<source [^>]*srcset="(?P<dark>[^"]+)">\n<img alt="(?P<alt>[^"]*)" src="(?P<light>[^"]+)">\n</picture>'
+)
 _ANCHOR = re.compile(r'<a id="([^"]+)">')
 
 
@@ -88,9 +93,15 @@ def _entry(page: str) -> str:
     return f"Example: {name} </{page}>"
 
 
+def _show_both(chart: re.Match[str]) -> str:
+    """Return the two files of a chart as images of the theme. Sphinx doesn't copy the files of HTML elements."""
+    alt = re.sub(r"([\[\]\\`*_<])", r"\\\1", unescape(chart["alt"]))
+    return f"![{alt}]({chart['light']}){{.only-light}}![{alt}]({chart['dark']}){{.only-dark}}"
+
+
 def read_source(app: Sphinx, page: str, source: list[str]) -> None:
     """Add the navigation to README, and mark pages that are reached from another one."""
-    text = source[0]
+    text = _PICTURE.sub(_show_both, source[0])
     if page == root_doc:
         text += _navigation()
     elif page.startswith(EXAMPLES):

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from harness.model.profile import Function, Profile
 
@@ -88,6 +89,7 @@ class Frame:
     """One box of a flame graph. It starts at `left` and has the width `width`, as shares of the whole width.
 
     `depth` is the number of functions above it. `own` is the share of the time in which no drawn function was below it.
+    `base` is the width of the same stack of functions in another profile, on the same scale.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Frame:
     left: float
     width: float
     own: float
+    base: float = 0.0
 
 
 def name(function: Function) -> str:
@@ -161,6 +164,20 @@ def sum_matching(profile: Profile, patterns: Sequence[str]) -> float:
     return min(1.0, _share(seconds, profile.own))
 
 
+def sum_own_seconds(profile: Profile, *, sampled: bool) -> dict[str, float]:
+    """Return the seconds in a step that functions spend in themselves, by name.
+
+    `sampled` stacks have no overhead of the profiler, and time in C belongs to the Python function that called it.
+    """
+    seconds: dict[str, float] = defaultdict(float)
+    if sampled:
+        for sample, stack in profile.stacks:
+            seconds[name(profile.functions[stack[-1]])] += sample
+    else:
+        seconds |= {function.name: function.own for function in sum_by_name(profile).values()}
+    return {label: total / (profile.calls * profile.steps) for label, total in seconds.items()}
+
+
 def find_moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[FunctionChange]:
     """Return the functions whose shares differ most between two profiles, by own or by cumulative time.
 
@@ -213,14 +230,15 @@ def tree(profile: Profile) -> Node:
     return root
 
 
-def list_frames(root: Node, min_width: float) -> list[Frame]:
+def list_frames(root: Node, min_width: float, base: Node | None = None, weight: float = 1.0) -> list[Frame]:
     """Return the tree as boxes, outermost functions first, without boxes that are narrower than the share `min_width`.
 
-    Slower functions are farther to the left, so that the same work has the same shape in every run.
+    Slower functions are farther to the left, so that the same work has the same shape in every run. Boxes are compared
+    with the tree `base`, whose seconds are multiplied by `weight`.
     """
     if root.seconds <= 0:
         return []
-    return list(_list_boxes(_find_widest(root.children), 0, 0.0, root.seconds, min_width))
+    return list(_list_boxes(root, base or Node(""), 0, 0.0, _Scale(root.seconds, min_width, weight)))
 
 
 def compute_depth(frames: Sequence[Frame]) -> int:
@@ -256,15 +274,23 @@ def _share(part: float, total: float) -> float:
     return part / total if total > 0 else 0.0
 
 
-def _list_boxes(nodes: Sequence[Node], level: int, left: float, total: float, min_share: float) -> Iterator[Frame]:
-    for node in nodes:
-        width = node.seconds / total
-        if width < min_share:
+class _Scale(NamedTuple):
+    total: float
+    min_share: float
+    weight: float
+
+
+def _list_boxes(parent: Node, base: Node, level: int, left: float, scale: _Scale) -> Iterator[Frame]:
+    """Yield the boxes below a node, whose counterpart is `base`."""
+    for node in _find_widest(parent.children):
+        width = node.seconds / scale.total
+        if width < scale.min_share:
             return  # the following nodes are narrower too
-        children = _find_widest(node.children)
-        drawn_seconds = sum(child.seconds for child in children if child.seconds / total >= min_share)
-        yield Frame(node.name, level, left, width, max(0.0, node.seconds - drawn_seconds) / total)
-        yield from _list_boxes(children, level + 1, left, total, min_share)
+        drawn = [child.seconds for child in node.children.values() if child.seconds / scale.total >= scale.min_share]
+        counterpart = base.children.get(node.name) or Node(node.name)
+        own = max(0.0, node.seconds - sum(drawn)) / scale.total
+        yield Frame(node.name, level, left, width, own, counterpart.seconds * scale.weight / scale.total)
+        yield from _list_boxes(node, counterpart, level + 1, left, scale)
         left += width
 
 

@@ -176,15 +176,17 @@ def describe_series(judged: JudgedSeries) -> str:
 def describe_counts(series: Sequence[JudgedSeries]) -> str:
     """Return a sentence that counts the series in each state.
 
-    For example, `Of 17 series, 1 is confirmed to have changed and 16 are unchanged.`
+    For example, `Of 18 series, 1 is confirmed to have changed, 16 are unchanged and 1 is the baseline of others.`
     """
     compared_series = [judged for judged in series if judged.series.key.reference]
     states = [finding.state if (finding := find_last(judged)) else None for judged in compared_series]
     counts = [(states.count(state), words) for state, words in _STATE_WORDS.items() if state in states]
     if not any(states):
-        return f"No open change in {_count_series(len(compared_series))}."
+        return f"No open change in {_count_series(len(series))}."
+    if len(compared_series) < len(series):
+        counts.append((len(series) - len(compared_series), "the baseline of others"))
     listing = joined([f"{count:,} {'is' if count == 1 else 'are'} {words}" for count, words in counts])
-    return f"Of {_count_series(len(compared_series))}, {listing}."
+    return f"Of {_count_series(len(series))}, {listing}."
 
 
 #: Descriptions of the series in each state, after `is` or `are`.

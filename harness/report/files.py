@@ -9,6 +9,7 @@ from harness.analysis.results import Results
 from harness.report import markdown
 from harness.report.blocks import Section, find_pictures, remove_pictures
 from harness.report.charts.drawing import PACKAGE, DrawingError, is_installed
+from harness.report.charts.layout import darken
 from harness.report.html import page
 
 if TYPE_CHECKING:
@@ -18,19 +19,23 @@ if TYPE_CHECKING:
 def render_files(
     results: Results, sections: Sequence[Section], *, full: bool = False, cache: Path | None = None
 ) -> dict[str, bytes]:
-    """Return the files by name: report.md, details.md if there is more to show, report.html, and charts/NAME.svg.
+    """Return the files by name: report.md, details.md if there is more to show, report.html, and the charts.
+
+    Each chart has two files, for light and for dark pages: charts/NAME.svg and charts/NAME-dark.svg.
 
     With `full`, report.md contains everything, however long it is. `cache` is a folder for files that can be
     regenerated.
     """
     # another process draws the charts in parallel
     with ThreadPoolExecutor(max_workers=1) as executor:
-        charts = {picture.file: executor.submit(picture.svg) for picture in find_pictures(sections)}
+        charts = [(picture, executor.submit(picture.svg)) for picture in find_pictures(sections)]
         pages = _render_pages(results, sections, full, cache)
         try:
-            return {**pages, **{name: chart.result().encode() for name, chart in charts.items()}}
+            for picture, chart in charts:
+                pages |= {picture.file: chart.result().encode(), picture.dark_file: darken(chart.result()).encode()}
         except DrawingError:
             return _render_pages(results, remove_pictures(sections, _explain_no_charts()), full, cache)
+    return pages
 
 
 def _explain_no_charts() -> str:

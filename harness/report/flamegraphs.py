@@ -1,29 +1,49 @@
-"""Flame graphs as SVG without scripts: each box is a function, below its caller."""
+"""Flame graphs as SVG: each box is a function, below its caller. The page's script zooms and searches them.
+
+A differential flame graph colors each box by the difference between the function's times on two sides. Source:
+B. Gregg, "The flame graph", Communications of the ACM 59(6), 2016.
+"""
 
 from collections.abc import Callable, Sequence
 from html import escape
 
 from harness.analysis.profiles import Frame, compute_depth
 from harness.model.texts import format_plain
+from harness.report import format
 from harness.report.escape import escape_terminal
 
-#: The width of the picture and the height of a row, in the picture's units. The page scales the picture to its width.
+#: The width of the picture and the height of a row, in the picture's units. Without scripts, the page scales it.
 WIDTH, ROW = 1200.0, 18.0
 #: The size of the monospaced font, the width of its letters, and the space at the left and right edge of a box.
 FONT, LETTER, EDGE = 11.0, 6.65, 4.0
+#: The smallest changes of a box's three shades, as shares of the longer of both times. Smaller changes have no color.
+SHADES = (0.1, 0.4, 0.8)
 
 
-def draw(frames: Sequence[Frame], title: str, is_marked: Callable[[str], bool]) -> str:
+def draw(
+    frames: Sequence[Frame],
+    title: str,
+    is_marked: Callable[[str], bool],
+    *,
+    seconds: float,
+    part: float = 1.0,
+    base: str = "",
+) -> str:
     """Return the flame graph for a page; empty without samples.
 
-    Screen readers announce `title`. Boxes of functions that are `is_marked` have the CSS class `data`.
+    Screen readers announce `title`. `seconds` is the time of all frames together, in a step. The graph takes the share
+    `part` of the picture's width. With the name `base` of the other side, boxes have the colors of their differences
+    from it. Otherwise, boxes of functions that are `is_marked` have the CSS class `data`.
     """
     if not frames:
         return ""
 
-    boxes = (
-        _draw_box(frame, "data" if is_marked(frame.name) else "odd" if frame.depth % 2 else "even") for frame in frames
-    )
+    def choose_class(frame: Frame) -> str:
+        if base:
+            return _choose_shade(frame)
+        return "data" if is_marked(frame.name) else "odd" if frame.depth % 2 else "even"
+
+    boxes = (_draw_box(frame, choose_class(frame), seconds, part, base) for frame in frames)
     height = ROW * compute_depth(frames)
     return (
         f'<svg class="flame" role="img" viewBox="0 0 {format_plain(WIDTH)} {format_plain(height)}" '
@@ -32,17 +52,34 @@ def draw(frames: Sequence[Frame], title: str, is_marked: Callable[[str], bool]) 
     )
 
 
-def _draw_box(frame: Frame, css_class: str) -> str:
+def _choose_shade(frame: Frame) -> str:
+    """Return the CSS class of a difference: `more1` to `more3`, `less1` to `less3`, or `same`."""
+    change = (frame.width - frame.base) / max(frame.width, frame.base)
+    shade = sum(abs(change) >= smallest for smallest in SHADES)
+    return f"{'more' if change > 0.0 else 'less'}{shade}" if shade else "same"
+
+
+def _draw_box(frame: Frame, css_class: str, seconds: float, part: float, base: str) -> str:
     name = escape_terminal(frame.name)
-    left, top, width = frame.left * WIDTH, frame.depth * ROW, frame.width * WIDTH
-    own_text = f", {100.0 * frame.own:.1f} % in itself" if frame.own >= 0.0005 else ""
-    title = escape(f"{name}: {100.0 * frame.width:.1f} %{own_text}")
+    scale = part * WIDTH
+    left, top, width = frame.left * scale, frame.depth * ROW, frame.width * scale
+    facts = [f"{_format_milliseconds(frame.width * seconds)} ms, {100.0 * frame.width:.1f} %"]
+    if base:
+        facts.append(f"{_format_milliseconds(frame.base * seconds)} ms in {escape_terminal(base)}")
+    if frame.own >= 0.0005:
+        facts.append(f"{100.0 * frame.own:.1f} % in itself")
+    # the script reads the name in the first line, and the position and the width
+    title = escape(f"{name}\n{'; '.join(facts)}")
     label = _shorten(name, width)
     text_element = f'<text x="{left + EDGE:.1f}" y="{top + ROW - 5:.1f}">{escape(label)}</text>' if label else ""
     return (
-        f'<g><title>{title}</title><rect class="{css_class}" x="{left:.1f}" y="{format_plain(top)}" '
-        f'width="{max(0.5, width - 0.6):.1f}" height="{format_plain(ROW - 1)}"/>{text_element}</g>'
+        f'<g><title>{title}</title><rect class="{css_class}" x="{left:.2f}" y="{format_plain(top)}" '
+        f'width="{max(0.3, width):.2f}" height="{format_plain(ROW - 1)}"/>{text_element}</g>'
     )
+
+
+def _format_milliseconds(seconds: float) -> str:
+    return format.number(1e3 * seconds) if seconds else "0"
 
 
 def _shorten(name: str, width: float) -> str:

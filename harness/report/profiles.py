@@ -1,6 +1,7 @@
 """The report of profiles: which functions take the time in the first call and in later calls of each cell."""
 
 import itertools
+import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ from harness.analysis.profiles import (
     find_top,
     list_frames,
     sum_matching,
+    sum_own_seconds,
     tree,
 )
 from harness.model.launch import Launch, Status
@@ -44,8 +46,8 @@ from harness.report.sections import run_info, timeline
 #: The largest number of functions in a table of functions, and in a table of changed shares.
 FUNCTIONS, MOVES = 12, 16
 
-#: The smallest width of a function that is drawn, as a share of the picture's width.
-MIN_WIDTH = 0.004
+#: The smallest width of a function that is drawn, as a share of its flame graph's width.
+MIN_WIDTH = 0.002
 
 #: If there are more cells than this, all tables are folded.
 MAX_UNFOLDED_CELLS = 4
@@ -66,6 +68,12 @@ class ProfileReport:
         self.found = {launch.cell: parts for launch, parts in profiled if launch.status is Status.OK and parts}
         self.launches = {launch.cell: launch for launch, _ in profiled}
         self.cells = [cell for cell in run.plan.cells if cell in self.found]
+        self._pairs = list(self._find_pairs().items())
+        self._counterparts: dict[Cell, Cell] = {}
+        for (cell, other), part in self._pairs:
+            if all(self._get_main_profile(side).part is part for side in (cell, other)):
+                self._counterparts.setdefault(cell, other)
+                self._counterparts.setdefault(other, cell)
 
     @property
     def title(self) -> str:
@@ -83,13 +91,14 @@ class ProfileReport:
 
     def sections(self) -> list[Section]:
         """Return the sections of the report, in order."""
-        change_blocks = [
-            block for pair, part in self._find_pairs().items() for block in self._list_changed_shares(*pair, part)
-        ]
+        change_blocks = [block for pair, part in self._pairs for block in self._list_changed_shares(*pair, part)]
+        first_cell = next((cell for (cell, _), _ in self._pairs), None)
         all_sections = [
             Section(self.title, "summary", list(self._list_head_blocks())),
             Section(
-                "Flame graphs", "flames", [block for cell in self.cells for block in self._list_flame_graphs(cell)]
+                "Flame graphs",
+                "flames",
+                [block for cell in self.cells if cell != first_cell for block in self._list_flame_graphs(cell)],
             ),
             Section("Largest changes", "moved", change_blocks),
             Section("Configurations", "cells", [block for cell in self.cells for block in self._describe_cell(cell)]),
@@ -103,7 +112,28 @@ class ProfileReport:
         fallbacks = describe_fallbacks(self.run.plan.stand_ins)
         if fallbacks:
             yield Text(fallbacks, where=FILES | Where.TERMINAL)
+        if self._pairs:
+            yield Text([Bold(self._describe_difference(*self._pairs[0]))], where=FILES | Where.TERMINAL)
+            cell = self._pairs[0][0][0]
+            yield from self._draw_flame_graph(cell, self._get_main_profile(cell))
         yield self._make_calls_table() if self.cells else Text("No cell has a profile.", where=FILES)
+
+    def _describe_difference(self, pair: tuple[Cell, Cell], part: Part) -> str:
+        """Return the sentence that names the function with the largest part of the difference between two cells."""
+        profiles = [self.found[cell][part] for cell in pair]
+        are_sampled = all(profile.stacks for profile in profiles)
+        own, other_own = (sum_own_seconds(profile, sampled=are_sampled) for profile in profiles)
+        difference = sum(own.values()) - sum(other_own.values())
+        growth = {name: own.get(name, 0.0) - other_own.get(name, 0.0) for name in {**own, **other_own}}
+        top = max(growth, key=lambda name: (math.copysign(growth[name], growth[name] * difference), name))
+        part_text = "Most" if abs(growth[top]) > 0.5 * abs(difference) else "The largest part"
+        values = (sum(own.values()), sum(other_own.values()), own.get(top, 0.0), other_own.get(top, 0.0))
+        total, other_total, seconds, other_seconds = (f"{_format_milliseconds(value)} ms" for value in values)
+        step = "step" if part is Part.STEADY else "first call"
+        text = f"A {step} takes {total} in {self.name(pair[0])} and {other_total} in {self.name(pair[1])}."
+        if total == other_total:
+            return text
+        return f"{text} {part_text} of the difference is in {top}: {seconds} instead of {other_seconds}."
 
     def _make_calls_table(self) -> Table:
         where = FILES | Where.TERMINAL
@@ -233,12 +263,29 @@ class ProfileReport:
             yield Code(shlex.join(["python", "-m", "pstats", f"{self.run.shown_folder}/{stats_file}"]), where=FILES)
 
     def _draw_flame_graph(self, cell: Cell, profile: Profile) -> Iterator[Drawing]:
-        """Yield the flame graph; nothing if there are no samples."""
-        frames, patterns = list_frames(tree(profile), MIN_WIDTH), self.patterns(cell)
-        if frames:
-            title = f"{self.name(cell)}, {profile.part.value}: which function called which, and how long each took"
-            svg = flamegraphs.draw(frames, title, lambda name: any(fnmatchcase(name, pattern) for pattern in patterns))
-            yield Drawing(svg, _make_caption(profile, has_marks=bool(patterns)), where=Where.PAGE)
+        """Yield the flame graph, compared with the cell's counterpart if there is one; nothing without samples."""
+        patterns, counterpart = self.patterns(cell), self._counterparts.get(cell)
+        other_profile = self._get_main_profile(counterpart) if counterpart else None
+        base = other_profile if other_profile and other_profile.part is profile.part and other_profile.stacks else None
+        root, base_root = tree(profile), tree(base) if base else None
+        steps = profile.calls * profile.steps
+        weight = steps / (base.calls * base.steps) if base else 1.0
+        frames = list_frames(root, MIN_WIDTH, base_root, weight)
+        if not frames:
+            return
+        title = f"{self.name(cell)}, {profile.part.value}: which function called which, and how long each took"
+        longest = max(root.seconds, base_root.seconds * weight if base_root else 0.0)
+        base_name = self.name(counterpart) if counterpart and base else ""
+        svg = flamegraphs.draw(
+            frames,
+            title,
+            lambda name: any(fnmatchcase(name, pattern) for pattern in patterns),
+            seconds=root.seconds / steps,
+            part=root.seconds / longest,
+            base=base_name,
+        )
+        caption = _make_caption(profile, self.name(cell), base_name, has_marks=bool(patterns))
+        yield Drawing(svg, caption, where=Where.PAGE)
 
     def _list_missing(self) -> Iterator[Block]:
         no_profile = "the launch left no profile"
@@ -291,12 +338,14 @@ def _describe_calls(profile: Profile) -> str:
     return f"{counted(profile.calls, 'later call')}{steps}, {per_call} ms per call"
 
 
-def _make_caption(profile: Profile, *, has_marks: bool) -> str:
+def _make_caption(profile: Profile, side: str, base: str, *, has_marks: bool) -> str:
     calls = "" if profile.part is Part.FIRST_CALL else ", without the profiler, in the same number of calls"
-    key = " Orange: data handling." if has_marks else ""
+    key = " Orange: data handling." if has_marks and not base else ""
+    if base:
+        key = f" Red: more time than in {base}. Blue: less time. Grey: about the same."
     return (
-        "Each box is a function, below the function that called it. Its width is its share of the time. The stack was "
-        f"sampled every millisecond{calls}. Time in C belongs to the Python function that called it.{key}"
+        f"{side}: each box is a function, below the function that called it; its width is its time.{key} The stack was "
+        f"sampled every millisecond{calls}. Time in C belongs to the Python function that called it."
     )
 
 

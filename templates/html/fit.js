@@ -3,8 +3,9 @@
  *
  * @typedef {{ field?: string, axis?: { title?: string | string[] | null } | null,
  *   scale?: { domain?: unknown[], paddingInner?: number, paddingOuter?: number } }} Channel
- * @typedef {{ mark: { type: string, dy?: number, limit?: { expr: string } }, encoding: Record<string, Channel> }} Layer
- * @typedef {{ width?: number, height?: number | { step: number }, layer?: Layer[], concat?: Chart[] }} Chart
+ * @typedef {{ encoding: Record<string, Channel> }} Layer
+ * @typedef {{ width?: number, height?: number | { step: number }, layer?: Layer[], concat?: Chart[],
+ *   usermeta?: { beside: number, steps: { beside: number, above: number } } }} Chart
  */
 
 /** The narrowest that charts are made for, the widest that one gets, and a panel of several at least; pixels. */
@@ -12,10 +13,10 @@ const NARROW = 350;
 const WIDEST = 1280;
 const PANEL = 360;
 
-/** What a panel's vertical axis takes, a letter, and a line of letters, in pixels. */
+/** What a panel's vertical axis takes, a letter, and the border of a chart, in pixels. */
 const AXIS = 84;
 const LETTER = 6;
-const LINE = 15;
+const BORDER = 8;
 
 /** Charts are made with letters of 11 pixels, which are enlarged as far as there is room. */
 const LARGER = 1.2;
@@ -43,39 +44,12 @@ function fitted(chart, place) {
     const each = Math.floor(width / columns) - AXIS;
     return { ...chart, columns, concat: chart.concat.map((panel) => ({ ...panel, width: each })) };
   }
-  const apart = lifted(chart, width);
-  return {
-    ...apart,
-    layer: apart.layer?.map((each) => titled(each, width / LETTER)),
-    width,
-    height: tall(apart),
-    autosize: { type: "fit-x", contains: "padding" },
-  };
-}
-
-/**
- * The chart with its rows' names in a line of their own, where what stands to their right would cut them.
- *
- * @param {Chart} chart
- * @param {number} width pixels
- * @returns {Chart}
- */
-function lifted(chart, width) {
-  const { layer = [], height } = chart;
-  const names = layer.filter(({ mark, encoding }) => mark.type === "text" && encoding.text?.field === "name" && mark.limit);
-  const beside = Math.max(0, ...names.map(({ mark }) => Number(mark.limit?.expr.replace("width - ", ""))));
-  const longest = Math.max(0, ...(names[0]?.encoding.y?.scale?.domain ?? []).map((name) => String(name).length));
-  if (!beside || LETTER * longest + beside < width || typeof height !== "object") {
-    return chart;
-  }
-  const up = (/** @type {Layer} */ { mark, encoding }) => ({
-    mark: { ...mark, dy: (mark.dy ?? 0) - LINE, limit: { expr: "width" } },
-    encoding,
-  });
   return {
     ...chart,
-    height: { step: height.step + LINE },
-    layer: layer.map((each) => (names.includes(each) ? { ...each, ...up(each) } : each)),
+    layer: chart.layer?.map((each) => titled(each, width / LETTER)),
+    width,
+    height: tall(chart, width),
+    autosize: { type: "fit-x", contains: "padding" },
   };
 }
 
@@ -107,18 +81,21 @@ function titled(layer, letters) {
 }
 
 /**
- * The plot's height in pixels, where its rows say how high each of them is: what fits a width takes no steps.
+ * The plot's height in pixels, where its rows say how high each of them is: what fits a width takes no steps. A row is
+ * higher where its name is above its marks (harness/report/charts/forest.py).
  *
  * @param {Chart} chart
+ * @param {number} width pixels
  */
-function tall({ layer = [], height }) {
+function tall({ layer = [], height, usermeta }, width) {
   const rows = layer.find(({ encoding }) => encoding.y?.field === "name")?.encoding;
   if (typeof height !== "object" || !rows) {
     return height;
   }
+  const step = usermeta ? usermeta.steps[width - BORDER >= usermeta.beside ? "beside" : "above"] : height.step;
   // as Vega-Lite where nothing is said
   const { domain = [], paddingInner = 0.1, paddingOuter = paddingInner / 2 } = rows.y.scale ?? {};
   const nested = rows.yOffset?.scale?.domain?.length;
-  const row = nested ? (nested * height.step) / (1 - paddingInner) : height.step;
+  const row = nested ? (nested * step) / (1 - paddingInner) : step;
   return (domain.length - paddingInner + 2 * paddingOuter) * row;
 }

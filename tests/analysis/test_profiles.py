@@ -11,6 +11,7 @@ from harness.analysis.profiles import (
     name,
     sum_by_name,
     sum_matching,
+    sum_own_seconds,
     tree,
 )
 from harness.model.profile import Function
@@ -136,3 +137,18 @@ def test_a_function_stands_below_the_one_that_called_it_and_is_as_wide_as_its_ti
     assert compute_depth(laid([])) == 0
     # endless recursion is cut
     assert compute_depth(laid([(1.0, [0] * 5000)])) == MAX_DEPTH
+
+
+def test_a_box_is_compared_with_the_same_stack_of_another_profile():
+    one, base = (tree(profile(*map(function, "abc"), stacks=stacks)) for stacks in ([(3.0, [0, 1])], [(1.0, [0, 2])]))
+    assert [(frame.name, frame.width, frame.base) for frame in list_frames(one, 0.0, base, 2.0)] == [
+        ("nn.a", 1.0, 2 / 3),
+        ("nn.b", 1.0, 0.0),
+    ]
+
+
+def test_own_seconds_of_a_step_are_those_of_samples_or_of_the_profiler():
+    measured = profile(function("a", own=2.0), function("b", own=6.0), stacks=[(3.0, [0]), (1.0, [0, 1])])
+    steps = measured.calls * measured.steps
+    assert sum_own_seconds(measured, sampled=True) == {"nn.a": 3.0 / steps, "nn.b": 1.0 / steps}
+    assert sum_own_seconds(measured, sampled=False) == {"nn.a": 2.0 / steps, "nn.b": 6.0 / steps}

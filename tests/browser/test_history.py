@@ -77,7 +77,7 @@ def test_a_name_opens_its_series_and_its_address_leads_back_to_it(open_page):
     expect(heading).to_be_visible()
     # the index is sorted and searched
     page.locator("#index").get_by_role("columnheader", name="ratio now").get_by_role("button").click()
-    numbers = [float(text.rstrip("×")) for text in page.locator("#index td.number:nth-child(3)").all_inner_texts()]
+    numbers = [float(text.rstrip("×")) for text in page.locator("#index td.number:nth-child(4)").all_inner_texts()]
     assert numbers == sorted(numbers)
     page.get_by_role("searchbox", name="Text").fill("train_on")
     expect(page.locator("#index").get_by_role("status")).to_have_text("1 of 17 series")

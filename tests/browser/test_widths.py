@@ -13,9 +13,9 @@ from tests.report.test_profiles import BOTH, RUN
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-WIDTHS = (390, 768, 1280, 1440, 1920)
+WIDTHS = (375, 768, 1024, 1440, 1920)
 #: The widths at which axe looks: one of each layout of the style sheets.
-CHECKED = (390, 1280, 1920)
+CHECKED = (375, 1024, 1920)
 
 #: Whether every chart is as wide as its place is now, or will be when it is unfolded.
 DRAWN = """() => [...document.querySelectorAll("[data-chart]")].every((chart) =>

@@ -44,10 +44,10 @@ def drawing(names: Sequence[str] = NAMES, *, text: str = "Hand-made", name: str 
     layers = [
         layout.make_layer({"type": "rule", "color": layout.INK}, [{"at": 1.0}], x={**x, "field": "at"}),
         layout.make_layer({"type": "point", "filled": True, "opacity": 1}, values, x=x, y=y, color=colour),
-        *layout.make_heading_layers(labels, free=130, y=y),
+        *layout.make_heading_layers(labels, y=y),
         layout.make_end_layer(labels, y=y),
     ]
-    return layout.make_picture(name, words, layers)
+    return layout.make_picture(name, words, layers, {"step": 34})
 
 
 def panels(count: int = 3) -> Picture:

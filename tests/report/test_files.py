@@ -12,13 +12,16 @@ from tests.report.handmade import everything
 
 def test_each_file_is_made_and_every_picture_that_is_shown():
     files_by_name = files.render_files(Results(*example()), everything(cells()))
-    charts = ["charts/points.svg", "charts/panels.svg", "charts/folded.svg"]
+    charts = [f"charts/{name}{theme}.svg" for name in ("points", "panels", "folded") for theme in ("", "-dark")]
     assert list(files_by_name) == ["report.md", "details.md", "report.html", *charts]
-    assert b"](charts/points.svg)" in files_by_name["report.md"]
-    assert b"](charts/panels.svg)" in files_by_name["details.md"]
+    for name, file in (("points", "report.md"), ("panels", "details.md")):
+        assert f'(prefers-color-scheme: dark)" srcset="charts/{name}-dark.svg">' in files_by_name[file].decode()
+        assert f'src="charts/{name}.svg">' in files_by_name[file].decode()
     assert b'data-chart="folded"' in files_by_name["report.html"]
     for name in charts:
-        ElementTree.fromstring(files_by_name[name])
+        root = ElementTree.fromstring(files_by_name[name])
+        ground = next(root.iter("{http://www.w3.org/2000/svg}rect")).attrib["fill"]
+        assert (ground == "white") is ("dark" not in name)
 
 
 def test_where_nothing_is_left_there_are_no_details():

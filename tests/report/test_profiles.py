@@ -110,7 +110,7 @@ def test_speedscope_has_the_sampled_stacks_of_every_cell():
 
 def test_names_that_do_not_fit_their_box_are_cut():
     def list_names(width):
-        svg = draw([Frame("module.a_function", 0, 0.0, width, width)], "t", lambda _: False)
+        svg = draw([Frame("module.a_function", 0, 0.0, width, width)], "t", lambda _: False, seconds=1.0)
         return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
 
     names = [list_names(width) for width in (0.2, 0.08, 0.05, 0.01)]

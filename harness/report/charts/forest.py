@@ -1,5 +1,6 @@
 """Forest plots of comparisons: one row per ratio on a log axis, with interval, verdict and margin.
 
+A name stands beside the plot or, if the plot would be too narrow, above its marks. So no text crosses the margin.
 Forest plots are common in meta-analyses. Source: S. Lewis and M. Clarke, "Forest plots: trying to see the wood and the
 trees", BMJ 322, 2001.
 """
@@ -10,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
-from harness.analysis.statistics import Estimate, Interval
+from harness.analysis.statistics import Estimate
 from harness.analysis.tables import ScenarioTable
 from harness.analysis.verdicts import Verdict
 from harness.model.scenario import GROWTH
@@ -18,8 +19,8 @@ from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
-from harness.report.charts.vega import Picture, make_file_name
-from harness.report.comparisons import NO_VERDICT, ComparisonLine
+from harness.report.charts.vega import Picture, Words, make_file_name
+from harness.report.comparisons import NO_VERDICT, ComparisonLine, is_settled
 
 #: Shape, outline and fill of each verdict. They also differ in black and white.
 LOOKS = {
@@ -35,8 +36,12 @@ LOOKS = {
 #: How the point of a ratio is drawn.
 POINT: Specification = {"size": 70, "strokeWidth": 1.5, "opacity": 1}
 
-# the space in pixels at the right edge for the longest ratio, and for a ratio together with its verdict
-_RATIO, _BOTH = 70, 150
+#: In pixels: the heights of a row whose name is beside the plot, and of a row whose name is above its marks; in the
+#: latter, the distances of the name and of the marks from the middle of the row, and the part without marks.
+BESIDE, ABOVE, UP, DOWN, NAME = 26, 42, 11, 9, 20
+
+#: In pixels: the space at the right edge for a verdict, the space for a ratio and a verdict, and the narrowest plot.
+_VERDICT, _BOTH, _PLOT = 76, 132, 220
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +53,40 @@ class Ratio:
     verdict: str
 
     def __str__(self) -> str:
-        return f"{format.factor(self.takes.value)}, {self.verdict} ({self.name})"
+        if self.verdict in (Verdict.SAME, NO_VERDICT) or not is_settled(self.verdict):
+            return f"{format.factor(self.takes.value)}, {self.verdict} ({self.name})"
+        return f"{format.factor(max(self.takes.value, 1.0 / self.takes.value))} {self.verdict} ({self.name})"
+
+
+def draw_answer(results: Results, rows: Sequence[Ratio], measured: str) -> Iterator[Picture]:
+    """Yield the chart of the first screen; nothing without rows. It has no title, because it is below a sentence.
+
+    `measured` is the axis title, such as `time of tf2.0 / time of tf1.14`.
+    """
+    if rows:
+        margin, ratios = results.run.plan.margin, [row.takes for row in rows]
+        cut_note = layout.note_cut(ratios, axes.choose_ratio_domain(ratios, margin))
+        notes = " ".join(filter(None, [layout.note_marks(ratios, margin), cut_note]))
+        words = layout.escape_texts(
+            "",
+            [],
+            f"{measured} (log scale); {notes}",
+            f"Chart of {counted(len(rows), 'comparison')}, {measured}: {_describe_extremes(rows)}.",
+        )
+        yield _make_picture("answer", words, rows, margin, names.measure(results.answers[0].table))
 
 
 def draw_comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
-    """Yield the chart of the comparisons that are farthest from 1; nothing if no compared cells did equal work."""
-    if table.quantity == GROWTH:
-        return
-    scenario, control = table.scenario, results.found_of(table.quantity).control
-    control_ratio = control.estimate if control and control.estimate.interval else None
+    """Yield the chart of the comparisons that are farthest from 1; nothing for fewer than 2."""
     equal_work = [line for line in compared if line.compared.verdict is not Verdict.DIFFERENT_WORK]
-    if not equal_work:
+    if table.quantity == GROWTH or len(equal_work) < 2:
         return
-    rows = _select_farthest([Ratio(line.name, line.compared.ratio, line.verdict) for line in equal_work])
-    ratios, margin = [row.takes for row in rows], results.run.plan.margin
-    domain = axes.choose_ratio_domain([*ratios, *([control_ratio] if control_ratio else [])], margin)
-    bars_note = "Bars: confidence intervals." if any(ratio.interval for ratio in ratios) else layout.NO_INTERVALS
-    control_note = (
-        f" Dotted lines: two identical cells (the A/A control), {format.format_interval(control_ratio.interval)}×."
-        if control_ratio
-        else ""
+    scenario, margin = table.scenario, results.run.plan.margin
+    rows = layout.select_farthest(
+        [Ratio(line.name, line.compared.ratio, line.verdict) for line in equal_work],
+        lambda row: abs(math.log(row.takes.value)),
     )
+    ratios = [row.takes for row in rows]
     different_count = len(compared) - len(equal_work)
     verb = "is" if different_count == 1 else "are"
     omitted_note = f"{counted(different_count, 'comparison')} of cells that did different work {verb} not shown."
@@ -77,53 +95,99 @@ def draw_comparisons(results: Results, table: ScenarioTable, compared: Sequence[
     words = layout.escape_texts(
         f"{names.name_table(table)}: which {advantage}, and by how much",
         [
-            f"{bars_note} Grey band: differences below {format.share(margin)} aren't reported.{control_note}",
+            layout.note_marks(ratios, margin),
             layout.note_partial(len(rows), len(equal_work), "comparison", "those farthest from 1"),
-            layout.note_cut(ratios, domain),
+            layout.note_cut(ratios, axes.choose_ratio_domain(ratios, margin)),
             omitted_note if different_count else "",
         ],
         f"{measure} of the first / {measure} of the second (log scale); right of 1: the first {comparative}",
         f"Chart of {counted(len(rows), 'comparison')} of {scenario.name}, {measure} of the first over {measure} of the "
-        f"second: {layout.describe_extremes(rows, lambda row: row.takes.value, str)}.",
+        f"second: {_describe_extremes(rows)}.",
     )
-    name = make_file_name(results, "ratios", scenario, names.make_suffix(table))
-    layers = _make_layers(rows, domain, margin, control_ratio, layout.wrap_axis_title(words))
-    yield layout.make_picture(name, words, layers, measure=measure)
+    yield _make_picture(
+        make_file_name(results, "ratios", scenario, names.make_suffix(table)), words, rows, margin, measure
+    )
 
 
-def _select_farthest(rows: Sequence[Ratio]) -> list[Ratio]:
-    """Return the rows that the chart shows, with unique names."""
-    farthest = layout.select_farthest(rows, lambda row: abs(math.log(row.takes.value)))
-    return [
-        replace(row, name=name)
-        for row, name in zip(farthest, layout.make_distinct_names([row.name for row in farthest]), strict=True)
-    ]
+def _describe_extremes(rows: Sequence[Ratio]) -> str:
+    return layout.describe_extremes(rows, lambda row: row.takes.value, str)
+
+
+def _make_picture(name: str, words: Words, rows: Sequence[Ratio], margin: float, measure: str) -> Picture:
+    drawn_names = layout.make_distinct_names([row.name for row in rows])
+    rows = [replace(row, name=drawn_name) for row, drawn_name in zip(rows, drawn_names, strict=True)]
+    # the page decides anew where the names are, for its own width
+    room = layout.measure_room(drawn_names)
+    beside = int(room + _PLOT + _BOTH)
+    step = BESIDE if beside <= layout.WIDTH - layout.PADDING else ABOVE
+    picture = layout.make_picture(
+        name, words, _make_layers(rows, margin, layout.wrap_axis_title(words), room, beside), {"step": step}, measure
+    )
+    return replace(
+        picture,
+        specification={
+            **picture.specification,
+            "usermeta": {"beside": beside, "steps": {"beside": BESIDE, "above": ABOVE}},
+        },
+    )
 
 
 def _make_layers(
-    rows: Sequence[Ratio], domain: Interval, margin: float, control: Estimate | None, title: Sequence[str]
+    rows: Sequence[Ratio], margin: float, title: Sequence[str], room: float, beside: int
 ) -> list[Specification]:
-    """Return the layers of the chart. `control` is the ratio of the A/A control, if it has an interval."""
-    x = layout.make_ratio_channel(domain, title, layout.NARROW)
+    """Return the layers of the chart. Names take `room` pixels beside a plot with at least `beside` pixels."""
+
+    def choose(if_beside: float | str, if_above: float | str) -> Specification:
+        return {"expr": f"width >= {beside} ? {if_beside} : {if_above}"}
+
+    def shift(mark: Specification) -> Specification:
+        return {**mark, "yOffset": choose(0, DOWN)}
+
+    domain = axes.choose_ratio_domain([row.takes for row in rows], margin)
+    x = layout.make_ratio_channel(
+        domain, title, layout.NARROW - 60, range=[choose(room, 8), choose(f"width - {_BOTH}", "width - 8")]
+    )
     y = layout.make_row_channel([row.name for row in rows])
+    row_names = [{"name": row.name} for row in rows]
     verdicts = {row.verdict for row in rows}
     by_verdict = {verdict: verdict_look for verdict, verdict_look in LOOKS.items() if verdict in verdicts}
     looks = layout.make_looks("verdict", by_verdict, ("shape", "stroke", "fill"), None)
-    control_ends = axes.clip_interval(control.interval, domain).caps if control and control.interval else ()
     points = [({"name": row.name, "verdict": row.verdict}, row.takes) for row in rows]
 
     def make_channels(field: str) -> Specification:
         return {"y": y, "x": {"field": field, **x}}
 
+    across = {"y": {**y, "bandPosition": 0}, "y2": {"field": "name", "bandPosition": 1}}
+    bands = [
+        {**layer, "mark": {**layer["mark"], "yOffset": choose(0, NAME)}, "encoding": {**layer["encoding"], **across}}
+        for layer in layout.make_band(margin, domain, "x", x, row_names)
+    ]
+    grid = layout.make_layer(
+        shift({"type": "rule", "color": layout.GRID}),
+        row_names,
+        y=y,
+        x={"value": choose(room, 0)},
+        x2={"value": choose(f"width - {_BOTH}", "width")},
+    )
+    estimates = layout.make_estimate_layers(
+        points, domain, "x", make_channels, looks, point=POINT, field="ratio", cap=8
+    )
+    up = choose(0, -UP)
+    name_mark = {"type": "text", "align": "left", "baseline": "middle", "dy": up}
+    name_mark |= {"limit": choose(room, f"width - {_BOTH}")}
     return [
-        *layout.make_band(margin, domain, "x", x),
-        layout.make_layer(
-            {"type": "rule", "color": layout.INK, "strokeDash": [2, 3]},
-            [{"at": end} for end in control_ends],
-            x={"field": "at", **x},
+        grid,
+        *bands,
+        *({**layer, "mark": shift(layer["mark"])} for layer in estimates),
+        layout.make_layer(name_mark, row_names, y=y, x={"value": 0}, text={"field": "name"}),
+        layout.make_end_layer(
+            [{"name": row.name, "told": format.factor(row.takes.value)} for row in rows], left=_VERDICT, dy=up, y=y
         ),
-        *layout.make_estimate_layers(points, domain, "x", make_channels, looks, point=POINT, field="ratio", cap=8),
-        *layout.make_heading_layers([{"name": row.name} for row in rows], free=_BOTH, y=y),
-        layout.make_end_layer([{"name": row.name, "told": row.verdict} for row in rows], left=_RATIO, y=y),
-        layout.make_end_layer([{"name": row.name, "told": format.factor(row.takes.value)} for row in rows], y=y),
+        layout.make_layer(
+            {"type": "text", "align": "left", "baseline": "middle", "dy": up, "dx": 12 - _VERDICT},
+            [{"name": row.name, "told": row.verdict} for row in rows],
+            y=y,
+            x={"value": "width"},
+            text={"field": "told"},
+        ),
     ]

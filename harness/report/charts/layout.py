@@ -1,9 +1,10 @@
 """Shared parts of all charts: colors, fonts, scales, marks, and the frame of a specification.
 
-A chart has no labels on the left of its plot. The name of a row is above its marks, so that the plot can use the whole
-width, also on a phone. Positions relative to the right edge use Vega's `width`.
+Names of rows aren't labels of an axis, so that a narrow plot can have them above its marks and use the whole width.
+Positions relative to the right edge use Vega's `width`.
 """
 
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
@@ -11,6 +12,7 @@ from typing import Any, Literal, TypeVar
 from harness.analysis.statistics import Estimate, Interval
 from harness.model.launch import Clock
 from harness.model.texts import counted
+from harness.report import format
 from harness.report.charts import axes
 from harness.report.charts.vega import Picture, Words, number_names
 from harness.report.escape import escape_terminal
@@ -23,12 +25,9 @@ ROWS = 40
 #: in the middle.
 NAME_CHARACTERS, SERIES_CHARACTERS = 90, 48
 
-#: In pixels: the width of a picture, its width on a phone including the border, the height of a row, and the width of a
-#: letter.
-WIDTH, NARROW, ROW, LETTER = 660, 350, 34, 6.0
-
-#: The distance in pixels between the name of a row and the middle of the row, where the marks are.
-UP = 13
+#: In pixels: the width of a picture, its width on a phone including the border, the border on both sides, and the width
+#: of a letter.
+WIDTH, NARROW, PADDING, LETTER = 660, 350, 20, 6.0
 
 #: The largest number of letters per line in notes, in titles and in axis titles, so that they fit on a phone.
 NOTE_LETTERS, TITLE_LETTERS, AXIS_LETTERS = 112, 86, 68
@@ -51,6 +50,18 @@ BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
     "#CC79A7",
 )
 
+#: The colors of a chart on a dark background, by their colors on a white background.
+DARK = {
+    "white": "#0d1117",
+    INK: "#e6edf3",
+    FAINT: "#9da7b3",
+    GRID: "#2b3138",
+    BAND: "#39414a",
+    BLUE: "#4a9fe3",
+    VERMILION: "#f08a3c",
+    GREEN: "#2fc79c",
+}
+
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 Specification = dict[str, Any]
@@ -60,7 +71,7 @@ Row = TypeVar("Row")
 #: Vega-Lite's configuration of all charts. The background is white, also on a dark page. Texts use the reader's fonts.
 CONFIG: Specification = {
     "background": "white",
-    "padding": 10,
+    "padding": PADDING // 2,
     "font": "sans-serif",
     "view": {"stroke": None},
     "title": {
@@ -105,6 +116,11 @@ CONFIG: Specification = {
 PAGE_CONFIG = {**CONFIG, "background": "transparent", "padding": 4, "font": "system-ui, sans-serif", "aria": False}
 
 
+def darken(svg: str) -> str:
+    """Return a chart for a dark page."""
+    return re.sub(r'( (?:fill|stroke)=")([^"]+)', lambda match: match[1] + DARK.get(match[2], match[2]), svg)
+
+
 def escape_texts(title: str, notes: Sequence[str], axis: str, alt: str) -> Words:
     """Return the texts of a chart, escaped and without empty notes."""
     return Words(
@@ -122,14 +138,15 @@ def wrap_axis_title(words: Words) -> list[str]:
 
 def make_specification(words: Words, **parts: Any) -> Specification:
     """Return the Vega-Lite specification of a chart with its texts. `parts` are its other parts."""
+    title = {
+        "text": textwrap.wrap(words.title, TITLE_LETTERS),
+        "subtitle": [line for note in words.notes for line in textwrap.wrap(note, NOTE_LETTERS)],
+    }
     return {
         "$schema": SCHEMA,
         "description": words.alt,
         "config": CONFIG,
-        "title": {
-            "text": textwrap.wrap(words.title, TITLE_LETTERS),
-            "subtitle": [line for note in words.notes for line in textwrap.wrap(note, NOTE_LETTERS)],
-        },
+        **({"title": title} if words.title else {}),
         **parts,
     }
 
@@ -138,7 +155,7 @@ def make_picture(
     name: str,
     words: Words,
     layers: Sequence[Specification],
-    height: float | Specification | None = None,
+    height: float | Specification,
     measure: str = Clock.WALL.time,
 ) -> Picture:
     """Return a chart with one plot. With its axes, it is WIDTH pixels wide, unless a page sets another width."""
@@ -146,7 +163,7 @@ def make_picture(
     return Picture(
         name,
         words,
-        make_specification(words, width=WIDTH, autosize=autosize, height=height or {"step": ROW}, layer=list(layers)),
+        make_specification(words, width=WIDTH, autosize=autosize, height=height, layer=list(layers)),
         escape_terminal(measure),
     )
 
@@ -164,11 +181,12 @@ def make_quantity_channel(
 
 
 def make_ratio_channel(
-    domain: Interval, title: str | Sequence[str], width: float, min_gap: float = axes.APART
+    domain: Interval, title: str | Sequence[str], width: float, min_gap: float = axes.APART, **scale: Any
 ) -> Specification:
     """Return the channel for ratios: a log axis, `width` pixels wide, with ticks at least `min_gap` pixels apart."""
     marks = axes.choose_ratio_ticks(domain, width, min_gap)
-    return make_quantity_channel(domain, {"title": title, "values": marks, "labelExpr": axes.RATIO, "grid": False})
+    axis = {"title": title, "values": marks, "labelExpr": axes.RATIO, "grid": False}
+    return make_quantity_channel(domain, axis, **scale)
 
 
 def make_time_channel(
@@ -198,12 +216,12 @@ def make_looks(
     }
 
 
-def make_row_channel(names: Sequence[str], *, grid: bool = True, gap: float = 0.0) -> Specification:
+def make_row_channel(names: Sequence[str], *, gap: float = 0.0) -> Specification:
     """Return the vertical channel: one row per name, from top to bottom. Names are unique.
 
     `gap` is the gap between two rows as a share of a row.
     """
-    axis = {"title": None, "domain": False, "ticks": False, "labels": False, "grid": grid}
+    axis = {"title": None, "domain": False, "ticks": False, "labels": False, "grid": False}
     scale = {"type": "band", "domain": list(names), "paddingInner": gap, "paddingOuter": 0}
     return {"field": "name", "type": "nominal", "scale": scale, "axis": axis}
 
@@ -230,13 +248,21 @@ def make_layer(mark: Mapping[str, Any], values: Sequence[Mapping[str, Any]], **e
     return {"data": {"values": [dict(value) for value in values]}, "mark": dict(mark), "encoding": encoding}
 
 
-def make_band(margin: float, domain: Interval, along: Literal["x", "y"], ratio: Specification) -> list[Specification]:
-    """Return layers with the margin as a gray band across the plot, and with a line at 1."""
+def make_band(
+    margin: float,
+    domain: Interval,
+    along: Literal["x", "y"],
+    ratio: Specification,
+    rows: Sequence[Mapping[str, Any]] = ({},),
+) -> list[Specification]:
+    """Return layers with the margin as a gray band across the plot or across each row, and with a line at 1."""
     ends = {"low": max(domain.low, 1.0 / (1.0 + margin)), "high": min(domain.high, 1.0 + margin)}
     across = {along: {"field": "low", **ratio}, f"{along}2": {"field": "high"}}
     return [
-        make_layer({"type": "rect", "color": BAND}, [ends], **across),
-        make_layer({"type": "rule", "color": FAINT}, [{"at": 1.0}], **{along: {"field": "at", **ratio}}),
+        make_layer({"type": "rect", "color": BAND}, [{**row, **ends} for row in rows], **across),
+        make_layer(
+            {"type": "rule", "color": FAINT}, [{**row, "at": 1.0} for row in rows], **{along: {"field": "at", **ratio}}
+        ),
     ]
 
 
@@ -287,15 +313,12 @@ def make_estimate_layers(
     ]
 
 
-def make_heading_layers(
-    values: Sequence[Mapping[str, Any]], *, free: float, up: float = UP, **encoding: Any
-) -> list[Specification]:
-    """Return layers with the names of rows, `up` pixels above the middle, to `free` pixels before the right edge.
+def make_heading_layers(values: Sequence[Mapping[str, Any]], **encoding: Any) -> list[Specification]:
+    """Return layers with the names of rows.
 
     The first of the two layers is a white border, so that vertical lines of the plot don't cross the names.
     """
-    mark = {"type": "text", "align": "left", "baseline": "middle", "dx": 1, "dy": -up}
-    mark |= {"limit": {"expr": f"width - {free:.0f}"}}
+    mark = {"type": "text", "align": "left", "baseline": "middle", "dx": 1, "limit": {"expr": "width"}}
     border = {"stroke": "white", "strokeWidth": 4, "strokeJoin": "round"}
     return [
         make_layer({**mark, **style}, values, x={"value": 0}, text={"field": "name"}, **encoding)
@@ -304,10 +327,10 @@ def make_heading_layers(
 
 
 def make_end_layer(
-    values: Sequence[Mapping[str, Any]], *, left: float = 0, up: float = UP, **encoding: Any
+    values: Sequence[Mapping[str, Any]], *, left: float = 0, dy: float | Specification = 0, **encoding: Any
 ) -> Specification:
     """Return a layer with the text `told` of each row. It ends `left` pixels before the right edge."""
-    mark = {"type": "text", "align": "right", "baseline": "middle", "dx": -left, "dy": -up}
+    mark = {"type": "text", "align": "right", "baseline": "middle", "dx": -left, "dy": dy}
     return make_layer(mark, values, x={"value": "width"}, text={"field": "told"}, **encoding)
 
 
@@ -347,6 +370,13 @@ def _shorten(text: str, max_length: int) -> str:
 
 #: The note of a chart without intervals.
 NO_INTERVALS = "From one round: no intervals."
+
+
+def note_marks(ratios: Sequence[Estimate], margin: float, *others: str) -> str:
+    """Return the note that explains the marks of a chart of ratios, such as `Bars: confidence intervals, grey: …`."""
+    bars = "bars: confidence intervals" if any(ratio.interval for ratio in ratios) else "one round: no intervals"
+    text = ", ".join(filter(None, [bars, *others, f"grey: within {format.share(margin)}"]))
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def note_partial(drawn_count: int, total: int, noun: str, selection: str) -> str:

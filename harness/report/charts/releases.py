@@ -1,6 +1,7 @@
 """Charts of releases: the ratios of cells to the same cells of the baseline, by TensorFlow release."""
 
 import math
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -14,6 +15,7 @@ from harness.model.scenario import ENVIRONMENT, GROWTH, Cell
 from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.charts import axes, layout
+from harness.report.charts.forest import LOOKS as RATIO_LOOKS
 from harness.report.charts.layout import Specification
 from harness.report.charts.times import LOOKS
 from harness.report.charts.vega import Picture, make_file_name
@@ -25,9 +27,11 @@ RELEASES = 4
 #: The largest number of drawn lines.
 CURVES = len(LOOKS)
 
-#: The height of the plot and the smallest distance between ticks, in pixels, and the smallest number of environments
-#: whose names are vertical.
-HEIGHT, APART, VERTICAL_FROM = 240, 18, 12
+#: In pixels: the height of the plot, the smallest distance between ticks, and the width of a horizontal label.
+HEIGHT, APART, LABEL = 220, 18, 32
+
+#: The label of an environment without "tf". If it is horizontal, it has two lines: 2.13, py3.11.
+_LABEL = "slice(datum.label, 0, 2) == 'tf' ? slice(datum.label, 2) : datum.label"
 
 #: If a ratio is larger than this, the axis ends at a tick above all ratios.
 LARGE_RATIO = 2.0
@@ -70,7 +74,11 @@ class ReleaseChange:
         return self.after.takes.value / self.before.takes.value
 
     def __str__(self) -> str:
-        return f"{format.factor(self.factor)} in {self.after.environment}{f' ({self.series})' if self.series else ''}"
+        line = self.after.line or self.before.line
+        assert line, "one of two adjacent environments isn't the baseline"
+        larger, smaller = ("slower", "faster") if is_time(line.table.quantity) else ("more", "less")
+        size = f"{format.factor(max(self.factor, 1.0 / self.factor))} {larger if self.factor > 1.0 else smaller}"
+        return f"{size} in {self.after.environment}{f' ({self.series})' if self.series else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +126,13 @@ def select_drawn_pairs(
     return {(point.line.compared.cell, point.line.compared.other) for point in points if point.line}
 
 
-def draw(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
-    """Yield the chart of a table that compares at least RELEASES releases with the baseline."""
+def draw(
+    results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine], *, titled: bool = True
+) -> Iterator[Picture]:
+    """Yield the chart of a table that compares at least RELEASES releases with the baseline.
+
+    The chart of the first screen is not `titled`, because it is below a sentence.
+    """
     series = _make_series(results, table, compared)
     if not series:
         return
@@ -135,17 +148,19 @@ def draw(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLi
     changes_text = (
         f"{prefix} from one release to the next: {joined(list(map(str, largest_changes)))}." if largest_changes else ""
     )
-    bars_note = "Bars: confidence intervals." if any(ratio.interval for ratio in ratios) else layout.NO_INTERVALS
-    hollow_note = "" if all(point.is_shown for point in chart.points) else " Hollow marks: unclear."
+    notes = [
+        layout.note_marks(
+            ratios, chart.margin, "" if all(point.is_shown for point in chart.points) else "hollow: unclear"
+        ),
+        layout.note_partial(len(curves), len(series), "line", "those farthest from 1"),
+        layout.note_cut(ratios, chart.shown),
+    ]
+    no_change = "From one release to the next, no change is larger than the intervals."
     words = layout.escape_texts(
-        f"{names.name_table(table)}: {measure} ratio to {base}, release by release",
-        [
-            changes_text or "From one release to the next, no change is larger than the intervals.",
-            f"{bars_note}{hollow_note} Grey band: differences below {format.share(chart.margin)} aren't reported.",
-            layout.note_partial(len(curves), len(series), "line", "those farthest from 1"),
-            layout.note_cut(ratios, chart.shown),
-        ],
-        f"{measure} / {measure} of {base} (log scale); above 1: takes {comparative}",
+        f"{names.name_table(table)}: {measure} ratio to {base}, release by release" if titled else "",
+        [changes_text or no_change, *notes] if titled else [],
+        f"{measure} / {measure} of {base} (log scale), above 1: takes {comparative}; "
+        f"{'' if titled else ' '.join(filter(None, notes))}",
         f"Chart of the {measure} of {table.scenario.name} in {counted(len(chart.order), 'environment')}, "
         f"{chart.order[0]} to {chart.order[-1]}, relative to {base}: "
         f"{layout.describe_extremes(chart.points, lambda point: point.takes.value, str)}. {changes_text}".rstrip(),
@@ -210,30 +225,35 @@ def _have_separate_intervals(earlier: Estimate, later: Estimate) -> bool:
 
 
 def _make_layers(chart: Lines, title: str) -> list[Specification]:
-    domain, series = chart.shown, list(chart.curves)
+    title, _, note = title.partition("; ")
+    domain, series, is_single = chart.shown, list(chart.curves), len(chart.curves) == 1
     by_series = dict(zip(series, LOOKS, strict=False))
-    looks = layout.make_looks("series", by_series, ("shape", "stroke"), layout.make_legend(series))
-    angle = -90 if len(chart.order) >= VERTICAL_FROM else -45
+    # a single line has the colors of its verdicts
+    looks = {"stroke": _color("outline")} if is_single else _make_series_looks(by_series)
     x = {
         "field": "environment",
         "type": "ordinal",
-        "scale": {"type": "point", "domain": list(chart.order), "padding": 0.5},
-        "axis": {"title": None, "grid": True, "labelAngle": angle, "labelOverlap": "parity", "labelFlush": False},
+        "scale": {"type": "point", "domain": list(chart.order), "padding": 0.8},
+        "axis": {**_make_release_axis(len(chart.order)), "title": textwrap.wrap(note, layout.AXIS_LETTERS)},
     }
-    y = layout.make_ratio_channel(domain, title.split("; "), HEIGHT, APART)
-    points = [
-        (
-            {
+    y = layout.make_ratio_channel(domain, title, HEIGHT, APART)
+    y["axis"] |= {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleX": -24, "titleY": -12}
+    points = []
+    for name, curve in chart.curves.items():
+        for point in curve:
+            verdict = point.line.verdict if point.line else ""
+            outline = (
+                RATIO_LOOKS[verdict][1] if is_single and verdict else layout.INK if is_single else by_series[name][1]
+            )
+            datum = {
                 "series": name,
                 "environment": point.environment,
-                "inside": by_series[name][1] if point.is_shown else "white",
+                "verdict": verdict,
+                "outline": outline,
+                "inside": outline if point.is_shown else "white",
                 "ratio": point.takes.value,
-            },
-            point.takes,
-        )
-        for name, curve in chart.curves.items()
-        for point in curve
-    ]
+            }
+            points.append((datum, point.takes))
 
     def make_channels(field: str) -> Specification:
         return {"x": x, "y": {"field": field, **y}}
@@ -241,22 +261,42 @@ def _make_layers(chart: Lines, title: str) -> list[Specification]:
     return [
         *layout.make_band(chart.margin, domain, "y", y),
         layout.make_layer(
-            {"type": "line", "strokeWidth": 1.5},
+            {"type": "line", "strokeWidth": 1.5, **({"color": layout.FAINT} if is_single else {})},
             [datum for datum, _ in points],
             **make_channels("ratio"),
-            color=looks["stroke"],
+            **({} if is_single else {"color": looks["stroke"]}),
         ),
         *layout.make_estimate_layers(
-            points,
-            domain,
-            "y",
-            make_channels,
-            {**looks, "fill": {"field": "inside", "type": "nominal", "scale": None, "legend": None}},
-            point=POINT,
-            field="ratio",
+            points, domain, "y", make_channels, {**looks, "fill": _color("inside")}, point=POINT, field="ratio"
         ),
         _make_label_layer(chart, make_channels("ratio")),
     ]
+
+
+def _make_series_looks(by_series: Mapping[str, Sequence[str]]) -> dict[str, Specification]:
+    return layout.make_looks("series", by_series, ("shape", "stroke"), layout.make_legend(list(by_series)))
+
+
+def _color(field: str) -> Specification:
+    """Return a channel whose field contains the color itself."""
+    return {"field": field, "type": "nominal", "scale": None, "legend": None}
+
+
+def _make_release_axis(count: int) -> Specification:
+    """Return the axis of releases. Its labels are vertical if there is no room for horizontal ones."""
+
+    def choose(horizontal: str, vertical: str) -> Specification:
+        return {"expr": f"width >= {LABEL * count} ? {horizontal} : {vertical}"}
+
+    return {
+        "grid": False,
+        "labelAlign": choose("'center'", "'right'"),
+        "labelAngle": choose("0", "-90"),
+        "labelBaseline": choose("'top'", "'middle'"),
+        "labelExpr": f"width >= {LABEL * count} ? split({_LABEL}, '-') : {_LABEL}",
+        "labelFlush": False,
+        "labelOverlap": "parity",
+    }
 
 
 def _make_label_layer(chart: Lines, channels: Specification) -> Specification:

@@ -137,7 +137,7 @@ def _make_layers(
     )
     # the name of a line is in a separate lane, the first lane
     lanes = {"field": "series", "type": "nominal", "scale": {"domain": [_NAMES, *series]}}
-    y: dict[str, Any] = {"y": layout.make_row_channel(lines, grid=False, gap=0.15), "yOffset": lanes}
+    y: dict[str, Any] = {"y": layout.make_row_channel(lines, gap=0.15), "yOffset": lanes}
     looks = layout.make_looks(
         "series", dict(zip(series, LOOKS, strict=False)), ("shape", "color"), layout.make_legend(series)
     )
@@ -150,8 +150,6 @@ def _make_layers(
         *layout.make_estimate_layers(
             points, domain, "x", make_channels, looks, point=POINT, field="time", factor=unit.factor
         ),
-        *layout.make_heading_layers([{"name": line, "series": _NAMES} for line in lines], free=0, up=0, **y),
-        layout.make_end_layer(
-            [{**datum, "told": text} for (datum, _), text in zip(points, texts, strict=True)], up=0, **y
-        ),
+        *layout.make_heading_layers([{"name": line, "series": _NAMES} for line in lines], **y),
+        layout.make_end_layer([{**datum, "told": text} for (datum, _), text in zip(points, texts, strict=True)], **y),
     ]

@@ -17,7 +17,7 @@ NAME_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The plain text around a chart: title, notes below it, and axis title.
+    """The plain text around a chart: title, notes below it, and axis title. A chart below a sentence has no title.
 
     `alt` describes the content to somebody who can't see the chart.
     """
@@ -45,13 +45,18 @@ class Picture:
         """The path of the file relative to report.md."""
         return f"charts/{self.name}.svg"
 
+    @property
+    def dark_file(self) -> str:
+        """The path of the file for dark pages."""
+        return f"charts/{self.name}-dark.svg"
+
     def svg(self) -> str:
         """Return the chart as an SVG document with selectable text, and a title and description for screen readers.
 
         Raises DrawingError.
         """
         head, tag, body = drawer().svg(self.specification).partition(">")
-        title, alt = escape(self.words.title), escape(self.words.alt)
+        title, alt = escape(self.words.title or self.words.axis), escape(self.words.alt)
         return f'{head} role="img"{tag}<title>{title}</title><desc>{alt}</desc>{body}\n'
 
 

@@ -33,8 +33,9 @@ LAST = (
 
 STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "dialog.css", "print.css")
 
-#: The style sheets of a page without scripts.
-PLAIN_STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "flames.css", "print.css")
+#: The scripts and style sheets of a page with flame graphs.
+FLAMES = ("format.js", "flames.js")
+FLAME_STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "flames.css", "print.css")
 
 # texts that would end a script element or start a comment in it (scripts contain them only in strings and patterns)
 _SCRIPT_ENDS = re.compile(r"<(?=/script|!--)", re.IGNORECASE)

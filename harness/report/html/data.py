@@ -32,6 +32,7 @@ DIGITS = 5
 #: name of the measured quantity.
 TOOLTIP_FIELDS: Sequence[tuple[str, str, str]] = (
     ("name", "of", ""),
+    ("environment", "of", ""),
     ("series", "series", ""),
     ("verdict", "verdict", ""),
     ("size", "size", ",.6~g"),

@@ -12,7 +12,7 @@ from harness.report import escape
 from harness.report.blocks import Block, Bold, Link, Section, Table, Where, Words
 from harness.report.comparisons import NO_VERDICT, is_settled
 from harness.report.html import data
-from harness.report.html.assets import PLAIN_STYLES, load_assets, make_policy, read_files
+from harness.report.html.assets import FIRST, FLAME_STYLES, FLAMES, load_assets, make_policy, make_script, read_files
 from harness.report.markdown import summarize_folded
 from harness.report.templates import make_environment, mark_safe
 
@@ -55,10 +55,17 @@ def _generate(results: Results, sections: Sequence[Section], cache: Path | None)
 
 
 def render_plain(run: Run, sections: Sequence[Section]) -> str:
-    """Return a page with only these sections, without launches and scripts."""
+    """Return a page with only these sections, without launches. Its scripts zoom and search flame graphs."""
     visible_sections = [visible_section for section in sections if (visible_section := section.shown(Where.PAGE))]
-    page = _make_environment(()).get_template("profile.html.j2")
-    return page.render(run=run, sections=visible_sections, style=read_files(PLAIN_STYLES))
+    page, theme, flames = _make_environment(()).get_template("profile.html.j2"), make_script(FIRST), make_script(FLAMES)
+    return page.render(
+        run=run,
+        sections=visible_sections,
+        style=read_files(FLAME_STYLES),
+        theme=theme,
+        flames=flames,
+        policy=make_policy([theme, flames]),
+    )
 
 
 def make_block_renderer() -> Callable[[Block], str]:

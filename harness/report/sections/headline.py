@@ -15,9 +15,11 @@ from harness.analysis.tables import ScenarioTable
 from harness.analysis.verdicts import Verdict
 from harness.model.scenario import ENVIRONMENT, Cell
 from harness.report import format, names, plots
-from harness.report.blocks import EVERYWHERE, Block, Column, Entry, Text, Where, tabulate
+from harness.report.blocks import EVERYWHERE, FILES, Block, Column, Entry, Figure, Text, Where, tabulate
+from harness.report.charts import forest, releases
 from harness.report.charts.axes import choose_ratio_domain
-from harness.report.comparisons import NO_VERDICT, count_verdicts
+from harness.report.charts.vega import Picture
+from harness.report.comparisons import NO_VERDICT, count_verdicts, list_lines
 from harness.report.format import unit_of
 
 #: The largest number of lines in the table.
@@ -76,6 +78,8 @@ def make_blocks(results: Results) -> Iterator[Block]:
         where=EVERYWHERE,
         noun="comparison",
     )
+    pictures = _draw(results, shown_lines, [line.entries[0].text for line in table.lines])
+    yield from (Figure(picture, where=FILES) for picture in pictures)
     yield table
     notes = [
         f"{row.entries[0].text}: {format.format_interval(deciding.interval)}"
@@ -92,6 +96,33 @@ def make_blocks(results: Results) -> Iterator[Block]:
         yield Text(
             f"Comparisons that are not in this table: {count_verdicts(verdicts)}.", where=EVERYWHERE ^ Where.DETAILS
         )
+
+
+def draws_releases(results: Results) -> bool:
+    """Return whether the first picture is the line over releases, which then isn't drawn again below."""
+    return len(results.all_tables) == 1 and any(_draw_releases(results))
+
+
+def _draw(results: Results, lines: Sequence[_HeadlineLine], labels: Sequence[str]) -> Iterator[Picture]:
+    """Yield the picture of the lines: the line over releases or, if there is none, the ratios."""
+    if draws_releases(results):
+        yield from _draw_releases(results)
+        return
+    pairs = {_name_sides(line.answer) for line in lines}
+    subject, base = next(iter(pairs)) if len(pairs) == 1 else ("the first", "the second")
+    quantities = {names.measure(line.answer.table) for line in lines}
+    measure = next(iter(quantities)) if len(quantities) == 1 else "value"
+    rows = [
+        forest.Ratio(label, line.finding.ratio, line.finding.verdict or NO_VERDICT)
+        for label, line in zip(labels, lines, strict=True)
+        if _is_comparable(line) and not isinstance(line.finding.ratio, Difference)
+    ]
+    yield from forest.draw_answer(results, rows, f"{measure} of {subject} / {measure} of {base}")
+
+
+def _draw_releases(results: Results) -> Iterator[Picture]:
+    table = results.all_tables[0]
+    return releases.draw(results, table, list_lines(table), titled=False)
 
 
 def _list_columns(results: Results, lines: Sequence[_HeadlineLine]) -> Iterator[Column[_HeadlineLine]]:

@@ -24,7 +24,7 @@ from harness.report.comparisons import (
     summarize_verdicts,
 )
 from harness.report.format import unit_of
-from harness.report.sections import on_device
+from harness.report.sections import headline, on_device
 from harness.report.sections.remarks import make_remark
 from harness.report.sections.timeline import describe_after
 from harness.report.sections.times import make_label_columns, make_times
@@ -82,7 +82,8 @@ def make_comparisons(results: Results, table: ScenarioTable, compared: Sequence[
     # a line chart over releases replaces the chart of ratios
     drawn_pairs = releases.select_drawn_pairs(results, table, compared)
     other_lines = [line for line in compared if (line.compared.cell, line.compared.other) not in drawn_pairs]
-    yield from (Figure(picture, where=FILES) for picture in releases.draw(results, table, compared))
+    if not headline.draws_releases(results):
+        yield from (Figure(picture, where=FILES) for picture in releases.draw(results, table, compared))
     yield from map(Figure, forest.draw_comparisons(results, table, other_lines))
     caption = f"Comparisons, {names.name_table(table)}"
     yield tabulate(caption, table_columns, compared, where=FILES, noun="comparison", is_searchable=True)

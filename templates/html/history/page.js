@@ -9,7 +9,7 @@ const nights = JSON.parse(one(document, "#data", HTMLElement).textContent ?? "")
 function indexRow(series) {
   const row = document.createElement("tr");
   row.id = `of-${series.anchor}`;
-  const name = element("th", "", "long");
+  const name = element("th", "", "long name");
   name.scope = "row";
   const link = element("a", series.name);
   link.href = `#${series.anchor}`;
@@ -18,20 +18,24 @@ function indexRow(series) {
   drawn.append(sparkline(series, nights.margin));
   drawn.addEventListener("click", () => link.click());
   const value = latest(series);
-  const state = element("td");
+  const state = element("td", "", "verdicts");
   const moved = series.size === null ? "" : series.size > 0 ? "slower" : "faster";
   const told = element("span", nights.states[Number(series.state)], "state");
   told.dataset.state = series.state;
   told.dataset.moved = moved;
   state.append(told);
-  row.append(
-    name,
-    drawn,
-    element("td", value === null ? "–" : times(value), "number"),
-    element("td", series.size === null ? "" : changing(series.size), "number"),
-    element("td", series.since === null ? "" : dated(nights.runs[series.since][1] * 1000, "day")),
-    state,
-  );
+  /** @type {[head: string, text: string, kind: string][]} */
+  const facts = [
+    ["ratio now", value === null ? "–" : times(value), "number"],
+    ["change", series.size === null ? "" : changing(series.size), "number"],
+    ["since", series.since === null ? "" : dated(nights.runs[series.since][1] * 1000, "day"), ""],
+  ];
+  const cells = facts.map(([head, text, kind]) => {
+    const cell = element("td", text, kind);
+    cell.dataset.head = head;
+    return cell;
+  });
+  row.append(name, state, drawn, ...cells);
   return row;
 }
 
@@ -67,11 +71,11 @@ function index() {
     nights.series.map((series) => ({
       keys: [
         series.name,
+        Number(series.state),
         span(series),
         latest(series),
         series.size,
         series.since === null ? null : nights.runs[series.since][1],
-        Number(series.state),
       ],
       filters: {
         ...Object.fromEntries(series.parts.map((text, at) => [`.${nights.columns[at]}`, [text]])),
@@ -87,6 +91,12 @@ function index() {
 if (nights.series.length) {
   for (const part of document.querySelectorAll("[data-screen]")) {
     part.removeAttribute("hidden");
+  }
+  for (const link of document.querySelectorAll(".found a")) {
+    const series = nights.series.find(({ anchor }) => `#${anchor}` === link.getAttribute("href"));
+    if (series) {
+      link.before(sparkline(series, nights.margin));
+    }
   }
   const table = index();
   const opened = new Opened(nights);

@@ -2,9 +2,10 @@
 
 from harness.analysis.results import Results
 from harness.model.environment import Environment
+from harness.report import sections
+from harness.report.blocks import find_pictures
 from harness.report.charts import releases
 from harness.report.comparisons import list_lines
-from harness.report.sections import scenarios
 from tests.factories import cells, rounds, run
 from tests.report.charts.examples import values
 
@@ -61,10 +62,9 @@ def test_fewer_releases_have_no_line():
     assert len(draw_all(measure({**three, "tf2.10": 0.01}))) == 1
 
 
-def test_what_the_line_shows_is_no_list_of_ratios_as_well():
+def test_the_line_is_the_first_picture_and_no_list_of_ratios_as_well():
     def list_charts(results):
-        (section,) = scenarios.make_sections(results)
-        return [block.picture.name.partition("-")[0] for block in section.blocks if hasattr(block, "picture")]
+        return [chart.name.partition("-")[0] for chart in find_pictures(sections.build(results))]
 
     assert list_charts(measure()) == ["releases", "times"]
     assert list_charts(measure(modes=("graph", "eager"))) == ["releases", "ratios", "times"]

@@ -60,7 +60,7 @@ def test_scenarios_whose_names_are_alike_have_files_of_their_own():
     names = ("a step", "a-step")
     seconds = {cell(of=name): 0.01 for name in names} | {cell("tf2.0", of=name): 0.02 for name in names}
     both = Results(run(seconds, scenarios=[scenario(name) for name in names]), rounds(seconds))
-    assert [chart.name for chart in drawn(both) if kind(chart) == "ratios"] == ["ratios-a-step", "ratios-a-step-2"]
+    assert [chart.name for chart in drawn(both) if kind(chart) == "times"] == ["times-a-step", "times-a-step-2"]
     assert make_file_names(["keras_step", "../../etc/passwd"]) == {
         "keras_step": "keras_step",
         "../../etc/passwd": "etc-passwd",

@@ -33,12 +33,11 @@ def test_a_mark_tells_which_quantity_its_number_is_of():
     assert {
         name: [entry["title"] for layer in chart["layer"] for entry in layer["encoding"].get("tooltip", ())]
         for name, chart in charts.items()
-        if name.startswith(("ratios", "times"))
+        if name.startswith(("answer", "times"))
     } == {
+        "answer": ["of", "verdict", "time ratio"],
         "times-step": ["of", "time"],
-        "ratios-step": ["of", "verdict", "time ratio"],
         "times-step-peak-memory": ["of", "peak memory"],
-        "ratios-step-peak-memory": ["of", "verdict", "peak memory ratio"],
     }
 
 
