@@ -115,8 +115,9 @@ class Anchors(SphinxTransform):
 class FileLinks(SphinxTransform):
     """Links to files and folders that aren't pages.
 
-    A file of docs/ is copied into the site. Other files and folders are shown by the repository's host. If the address
-    of the repository isn't known, files are copied, and the text of a link to a folder stays.
+    A file of docs/ is copied into the site. Other files and folders, such as pages with results in bench/, are shown by
+    the repository's host. If the address of the repository isn't known, files are copied, and the text of a link to a
+    folder stays.
     """
 
     default_priority = 500
@@ -124,6 +125,12 @@ class FileLinks(SphinxTransform):
     def apply(self, **kwargs: Any) -> None:
         """Replace the links of a page."""
         repository = _repository()
+        for node in [*self.document.findall(addnodes.pending_xref)]:
+            page = f"{node['reftarget']}.md"
+            if node.get("refdomain") == "doc" and node["reftarget"] not in self.env.found_docs and (ROOT / page).exists():
+                anchor = f"#{node['reftargetid']}" if repository and node.get("reftargetid") else ""
+                link = addnodes.download_reference("", "", *node.children, reftarget=f"/{page}{anchor}")
+                node.replace_self(link)
         for node in [*self.document.findall(addnodes.download_reference)]:
             path = self._path(node["reftarget"])
             if repository and not path.startswith("docs/"):
@@ -134,6 +141,8 @@ class FileLinks(SphinxTransform):
                 self._replace(node, f"{repository}/tree/HEAD/{path}" if repository else "")
 
     def _path(self, target: str) -> str:
+        if target.startswith("/"):
+            return target[1:]
         return os.path.normpath(Path(self.env.docname).parent / target)
 
     def _replace(self, node: nodes.Element, address: str) -> None:
