@@ -40,7 +40,7 @@ GUIDES = {
     "bisect": "[Bisect a regression](../how-to/bisect-a-regression.md)",
     "profile": "[Profile](../how-to/profile.md)",
     "ask": "[Reproduce an upstream issue](../how-to/reproduce-an-issue.md)",
-    "report": "[Read a report](report.md), [export formats](export-formats.md)",
+    "report": "[Read a report](report.md), [export formats](run-files.md#export-formats)",
     "compare": "[Compare two runs](../how-to/compare-two-runs.md)",
     "merge": "[Use several machines](../how-to/use-several-machines.md)",
     "bundle": "[What to paste upstream](report.md#what-to-paste-upstream)",
