@@ -24,7 +24,11 @@ def find_commands(text: str) -> list[str]:
     code = [*re.findall(fences, text, re.DOTALL | re.MULTILINE)]
     code += re.findall(r"^    .*$", re.sub(fences, "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
     code += re.findall(r"^\|.*\| `(.*)` \|$", text, re.MULTILINE)
-    lines = (re.sub(r"^\s*(?:- )?(?:run: )?(?:\$ )?(?:[A-Z]+=\S+ )?", "", line) for block in code for line in block.splitlines())
+    lines = (
+        re.sub(r"^\s*(?:- )?(?:run: )?(?:\$ )?(?:[A-Z]+=\S+ )?", "", line)
+        for block in code
+        for line in block.splitlines()
+    )
     return [line for line in lines if re.match(r"harness [a-z]", line) and not re.search(r"…|\[OPTIONS\]|\[--", line)]
 
 

@@ -119,7 +119,12 @@ def test_every_command_of_the_docs_is_accepted(monkeypatch):
 
 def test_quoted_ratios_are_in_a_stored_report():
     reports = [path.read_text().replace("\u00a0", " ") for path in (ROOT / "docs" / "examples").glob("*/report.md")]
-    for name in ("README.md", "docs/tutorial.md", "docs/how-to/reproduce-an-issue.md", "docs/explanation/small-steps.md"):
+    for name in (
+        "README.md",
+        "docs/tutorial.md",
+        "docs/how-to/reproduce-an-issue.md",
+        "docs/explanation/small-steps.md",
+    ):
         ratios = re.findall(r"[\d.]+× \([\d.]+ to [\d.]+\)", " ".join((ROOT / name).read_text().split()))
         assert ratios
         for ratio in ratios:

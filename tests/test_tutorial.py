@@ -109,7 +109,9 @@ def texts() -> tuple[str, list[re.Pattern[str]]]:
 
 @pytest.mark.slow
 def test_every_message_of_the_troubleshooting_page_is_in_the_sources():
-    joined = [re.sub(r"\n(?=the environment)", " ", block) for block in blocks("docs/how-to/troubleshooting.md", "text")]
+    joined = [
+        re.sub(r"\n(?=the environment)", " ", block) for block in blocks("docs/how-to/troubleshooting.md", "text")
+    ]
     lines = [flat(line).removeprefix("harness: ") for block in joined for line in block.splitlines()]
     assert len(lines) > 15
     constants, patterns = texts()

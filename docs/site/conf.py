@@ -126,11 +126,11 @@ class FileLinks(SphinxTransform):
         """Replace the links of a page."""
         repository = _repository()
         for node in [*self.document.findall(addnodes.pending_xref)]:
-            page = f"{node['reftarget']}.md"
-            if node.get("refdomain") == "doc" and node["reftarget"] not in self.env.found_docs and (ROOT / page).exists():
+            page = f"/{node['reftarget']}.md"
+            is_missing = node.get("refdomain") == "doc" and node["reftarget"] not in self.env.found_docs
+            if is_missing and (ROOT / page[1:]).exists():
                 anchor = f"#{node['reftargetid']}" if repository and node.get("reftargetid") else ""
-                link = addnodes.download_reference("", "", *node.children, reftarget=f"/{page}{anchor}")
-                node.replace_self(link)
+                node.replace_self(addnodes.download_reference("", "", *node.children, reftarget=f"{page}{anchor}"))
         for node in [*self.document.findall(addnodes.download_reference)]:
             path = self._path(node["reftarget"])
             if repository and not path.startswith("docs/"):
