@@ -1,4 +1,4 @@
-"""`make reference`: writes the commands in docs/reference/cli.md, the names in python-api.md, and the rules of security.md."""
+"""`make reference`: writes the commands in cli.md, the names in python-api.md and the rules of security.md."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""The guides to nightly runs and to CI jobs: every command runs, every file is valid, and each workflow fits what it uses."""
+"""The guides to nightly runs and CI jobs: commands run, files are valid, and workflows fit what they use."""
 
 import pytest
 import yaml
