@@ -46,7 +46,7 @@ format: $(READY) ## format and mend what can be mended
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## the figures of docs/dev/validation/performance.md, on this machine
+bench: $(READY) ## the figures of bench/performance.md, on this machine
 	$(BIN)/python -m bench $(ARGS)
 
 gpu-check: $(READY) ## what needs a GPU, in ten minutes, and a bundle of it for an issue
@@ -56,7 +56,7 @@ campaign: $(READY) ## a million mangled inputs, faults by the thousand, each sce
 	HARNESS_CAMPAIGN=1 $(PYTEST) --tier campaign $(ARGS)
 	HARNESS_CAMPAIGN=1 HARNESS_FUZZ=50 $(PYTEST) --tier all tests/fuzz tests/faults $(ARGS)
 
-simulate: $(READY) ## the tables of docs/dev/validation/simulation.md: how often the verdicts are right, where the truth is known
+simulate: $(READY) ## the tables of bench/simulation/README.md: how often the verdicts are right, where the truth is known
 	$(BIN)/python -m bench.simulation $(ARGS)
 
 schema: $(READY) ## docs/schema, from the dataclasses

@@ -17,7 +17,7 @@ from harness.report.formats import json_
 
 FOLDER = Path(__file__).parents[1] / "docs" / "schema"
 
-DEFAULTS_PAGE = FOLDER.parent / "explanation" / "how-it-measures.md"
+DEFAULTS_PAGE = reference.CLI_PAGE
 _BEGIN, _END = "<!-- the table: make schema -->", "<!-- the end of the table -->"
 
 

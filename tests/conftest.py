@@ -45,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    """Print the numbers of a campaign, for docs/dev/validation/security-tests.md."""
+    """Print the numbers of a campaign, for tests/security-tests.md."""
     reports_by_test = {
         report.nodeid: report
         for reports in terminalreporter.stats.values()

@@ -17,11 +17,26 @@ def find_blocks(text: str, language: str) -> list[str]:
     return [textwrap.dedent(block) for marked, block in blocks if marked == language]
 
 
+def find_commands(text: str) -> list[str]:
+    """Return the lines of a page's code that call harness, without usage lines and lines that omit words."""
+    fences = r"^ *```\S*[^\n]*\n.*?^ *```$"
+    text = text.replace("\\\n", "")
+    code = [*re.findall(fences, text, re.DOTALL | re.MULTILINE)]
+    code += re.findall(r"^    .*$", re.sub(fences, "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
+    code += re.findall(r"^\|.*\| `(.*)` \|$", text, re.MULTILINE)
+    lines = (
+        re.sub(r"^\s*(?:- )?(?:run: )?(?:\$ )?(?:[A-Z]+=\S+ )?", "", line)
+        for block in code
+        for line in block.splitlines()
+    )
+    return [line for line in lines if re.match(r"harness [a-z]", line) and not re.search(r"…|\[OPTIONS\]|\[--", line)]
+
+
 def split_command(line: str) -> list[str]:
     """Return the arguments of a `harness` command, without the shell's part of the line."""
     line = re.sub(r"^source <\((.*)\)$", r"\1", line.removeprefix("$ "))
-    program, *words = shlex.split(re.sub(r" +(>|#) .*", "", line))
-    assert program in ("harness", ".venv/bin/harness"), line
+    program, *words = shlex.split(re.sub(r" +(>>?|#|\||&&) .*", "", line))
+    assert program == "harness", line
     return words
 
 

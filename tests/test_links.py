@@ -8,7 +8,8 @@ from pathlib import Path
 from tests.conftest import ROOT
 
 #: Reports of examples link as a report does, within their run's folder.
-PAGES = [*ROOT.glob("*.md"), *(path for path in ROOT.glob("docs/**/*.md") if "examples" not in path.parts)]
+PAGES = [path for folder in ("", "docs/**/", "bench/**/", "tests/") for path in ROOT.glob(f"{folder}*.md")]
+PAGES = [path for path in PAGES if "examples" not in path.parts]
 
 
 @cache

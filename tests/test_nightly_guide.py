@@ -1,4 +1,4 @@
-"""The guides to nightly runs: every command runs, every file is valid, and each workflow fits what it uses."""
+"""The guides to nightly runs and CI jobs: commands run, files are valid, and workflows fit what they use."""
 
 import pytest
 import yaml
@@ -8,8 +8,7 @@ from tests.conftest import ROOT
 from tests.documents import find_blocks
 from tests.workflow import install_harness, push_history, run_script
 
-PAGES = ("run-nightly-in-ci.md", "nightly-runners.md")
-GUIDE = "".join((ROOT / "docs" / "how-to" / name).read_text() for name in PAGES)
+GUIDE, JOB = ((ROOT / "docs" / "how-to" / name).read_text() for name in ("run-nightly-in-ci.md", "measure-in-ci.md"))
 
 MINE = """\
 # /// script
@@ -25,11 +24,10 @@ def scenario(bench):
 """
 
 
-def blocks(language):
-    return find_blocks(GUIDE, language)
-
-
-COMMANDS = [line for block in blocks("sh") for line in block.splitlines()]
+COMMANDS = [line for block in find_blocks(GUIDE, "sh") for line in block.splitlines()]
+#: The check of a pull request on your machine, before you push.
+LOCAL = [block.removeprefix("$ ").strip() for block in find_blocks(JOB, "console") if "scenarios/mine.py" in block]
+WORKFLOWS = [block for block in find_blocks(GUIDE + JOB, "yaml") if "uses: OWNER/harness/" in block]
 
 
 @pytest.fixture
@@ -57,7 +55,8 @@ def test_every_command_runs_in_the_order_of_the_guide(clone, tmp_path, monkeypat
     monkeypatch.delenv("HARNESS_PROJECT", raising=False)
     install_harness(tmp_path / "bin")
     assert len(COMMANDS) > 12
-    for command in COMMANDS:
+    assert len(LOCAL) == 1
+    for command in [*COMMANDS, *LOCAL]:
         if command.startswith("export "):
             monkeypatch.setenv(*command.removeprefix("export ").split("="))
             continue
@@ -70,7 +69,7 @@ def test_every_command_runs_in_the_order_of_the_guide(clone, tmp_path, monkeypat
 @pytest.mark.slow
 def test_every_file_of_machines_is_one(tmp_path):
     file, output = tmp_path / "nightly.toml", tmp_path / "output"
-    for block in blocks("toml"):
+    for block in find_blocks(GUIDE, "toml"):
         file.write_text(block)
         output.write_text("")
         script = ROOT / ".github" / "nightly" / "plan"
@@ -84,7 +83,8 @@ def required(inputs):
 
 
 def test_every_workflow_gives_what_it_uses_the_inputs_and_permissions_that_it_needs():
-    for block in blocks("yaml"):
+    assert len(WORKFLOWS) == 5
+    for block in WORKFLOWS:
         (job,) = yaml.safe_load(block)["jobs"].values()
         (caller,) = [step for step in [job, *job.get("steps", [])] if step.get("uses", "").startswith("OWNER/harness/")]
         path, commit = caller["uses"].removeprefix("OWNER/harness/").split("@")
@@ -102,7 +102,7 @@ def test_every_workflow_gives_what_it_uses_the_inputs_and_permissions_that_it_ne
 
 
 def test_the_workflow_for_pull_requests_is_our_own():
-    block = next(block for block in blocks("yaml") if "name: Scenarios" in block)
+    block = next(block for block in WORKFLOWS if "name: Scenarios" in block)
     (job,) = yaml.safe_load(block)["jobs"].values()
     ours = yaml.safe_load((ROOT / ".github" / "workflows" / "pull-request.yml").read_text())["jobs"]["compare"]
     assert job["if"] == ours["if"]

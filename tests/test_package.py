@@ -114,7 +114,7 @@ def test_the_readme_of_an_index_has_no_link_to_a_file_beside_it():
     for repository in ("", "https://example.org/me/harness"):
         readme = hook.readme(text, repository)
         assert not LINK.search(readme)
-        for path in ("blob/HEAD/docs/explanation/how-it-measures.md#defaults", "raw/HEAD/docs/examples"):
+        for path in ("blob/HEAD/docs/explanation/accuracy.md#what-breaks", "raw/HEAD/docs/examples"):
             assert (f"]({repository}/{path}" in readme) == bool(repository)
 
 

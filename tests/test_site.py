@@ -11,7 +11,7 @@ from tests.conftest import ROOT, make_docs
 README = """# Project
 
 See [the page](docs/reference/page.md#what--why), [its anchor](docs/reference/page.md#moved),
-[the code](code/step.py), [the folder](code) and [the data](docs/data.json).
+[the code](code/step.py), [its results](code/results.md#today), [the folder](code) and [the data](docs/data.json).
 """
 PAGE = """# Page
 
@@ -35,6 +35,7 @@ def make_project(folder: Path) -> Path:
         "docs/reference/page.md": PAGE,
         "docs/data.json": "{}",
         "code/step.py": "STEP = 1\n",
+        "code/results.md": "# Results\n\n## Today\n",
     }.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +83,7 @@ def test_a_page_of_github_is_the_same_on_the_site(small):
 @pytest.mark.slow
 def test_files_that_are_linked_come_with_the_site(small):
     addresses = links((small / "index.html").read_text())
-    for text, name in {"the code": "step.py", "the data": "data.json"}.items():
+    for text, name in {"the code": "step.py", "its results": "results.md", "the data": "data.json"}.items():
         assert (small / addresses[text]).name == name
         assert (small / addresses[text]).is_file()
     assert "the folder" not in addresses
@@ -93,6 +94,7 @@ def test_code_is_shown_by_the_repository_whose_address_is_known(tmp_path):
     folder = build(make_project(tmp_path), HARNESS_REPOSITORY="https://host/owner/name")
     addresses = links((folder / "index.html").read_text())
     assert addresses["the code"] == "https://host/owner/name/blob/HEAD/code/step.py"
+    assert addresses["its results"] == "https://host/owner/name/blob/HEAD/code/results.md#today"
     assert addresses["the folder"] == "https://host/owner/name/tree/HEAD/code"
     assert (folder / addresses["the data"]).is_file()
 

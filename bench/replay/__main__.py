@@ -2,7 +2,7 @@
 
 `measure` starts a replay, or continues the replay in the folder. It replays a release line or always the same wheel, or
 scenarios that get slower from some nightly run on. Arguments after `--` are for `harness matrix`. The page
-docs/dev/validation/nightly-replay.md has examples and results.
+README.md in this folder has examples and results.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""`make simulate`, `make simulate ARGS="--tables 100"`: print the tables of docs/dev/validation/simulation.md."""
+"""`make simulate`, `make simulate ARGS="--tables 100"`: print the tables of bench/simulation/README.md."""
 
 import argparse
 from collections.abc import Callable

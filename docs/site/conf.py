@@ -126,8 +126,9 @@ class Anchors(SphinxTransform):
 class FileLinks(SphinxTransform):
     """Links to files and folders that aren't pages.
 
-    A file of docs/ is copied into the site. Other files and folders are shown by the repository's host. If the address
-    of the repository isn't known, files are copied, and the text of a link to a folder stays.
+    A file of docs/ is copied into the site. Other files and folders, such as pages with results in bench/, are shown by
+    the repository's host. If the address of the repository isn't known, files are copied, and the text of a link to a
+    folder stays.
     """
 
     default_priority = 500
@@ -135,6 +136,12 @@ class FileLinks(SphinxTransform):
     def apply(self, **kwargs: Any) -> None:
         """Replace the links of a page."""
         repository = _repository()
+        for node in [*self.document.findall(addnodes.pending_xref)]:
+            page = f"/{node['reftarget']}.md"
+            is_missing = node.get("refdomain") == "doc" and node["reftarget"] not in self.env.found_docs
+            if is_missing and (ROOT / page[1:]).exists():
+                anchor = f"#{node['reftargetid']}" if repository and node.get("reftargetid") else ""
+                node.replace_self(addnodes.download_reference("", "", *node.children, reftarget=f"{page}{anchor}"))
         for node in [*self.document.findall(addnodes.download_reference)]:
             path = self._path(node["reftarget"])
             if repository and not path.startswith("docs/"):
@@ -145,6 +152,8 @@ class FileLinks(SphinxTransform):
                 self._replace(node, f"{repository}/tree/HEAD/{path}" if repository else "")
 
     def _path(self, target: str) -> str:
+        if target.startswith("/"):
+            return target[1:]
         return os.path.normpath(Path(self.env.docname).parent / target)
 
     def _replace(self, node: nodes.Element, address: str) -> None:

@@ -148,7 +148,7 @@ STATISTICS: tuple[Statistic[Times], ...] = (
 
 
 #: The name of the page fault statistic, and the assumed time of one fault. On a virtual machine, 2.3 µs was measured
-#: (docs/dev/validation/performance-accuracy.md); without virtualization, a fault is faster.
+#: (bench/accuracy.md); without virtualization, a fault is faster.
 FAULTS, FAULT_SECONDS = "page faults per step", 1e-6
 
 

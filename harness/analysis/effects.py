@@ -9,7 +9,7 @@ in one round, they are:
                               remaining axes
 
 The effects are computed in each round (a block of the experiment), so interference with a whole round cancels out. As
-for a ratio, their means and t intervals are computed over rounds. docs/explanation/other-analyses.md has an example and
+for a ratio, their means and t intervals are computed over rounds. docs/reference/report.md has an example and
 the limits of the method.
 """
 

@@ -15,7 +15,7 @@ as in K. K. G. Lan and D. L. DeMets, "Discrete sequential boundaries for clinica
 look judges all rounds so far, so the probability of a wrong verdict at any look is at most the sum of their levels
 (Bonferroni). A verdict can only be wrong on one side, and a level of 5 % is 2.5 % on each side. So the planned end and
 all other looks together show a wrong verdict in at most 5 % of runs.
-docs/dev/validation/simulation-stopping.md has the measured error rates.
+bench/simulation/stopping.md has the measured error rates.
 """
 
 import itertools
@@ -38,7 +38,7 @@ LOOKS = (3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 38, 50, 65, 85)
 LOOKS_SHARE = 0.5
 
 #: The first look at which a run may stop because its intervals are narrow enough. Earlier looks would reduce the
-#: coverage (docs/dev/validation/simulation-stopping.md).
+#: coverage (bench/simulation/stopping.md).
 FIRST_LOOK = 6
 
 #: The rounds after which the outcomes of claims are first checked. For claims of a factor of at least LARGE, two rounds

@@ -17,7 +17,7 @@ If the samples of a cell vary more, its launches also vary more. So the residual
 samples vary like the samples of the comparison's more variable cell. The prior thus depends on other information about
 a variance, as in M. A. Sartor et al., "Intensity-based hierarchical Bayes method improves testing for differentially
 expressed genes in microarray experiments", BMC Bioinformatics 7:538, 2006.
-docs/dev/validation/simulation-variability.md has the error rates.
+bench/simulation/variability.md has the error rates.
 """
 
 import math

@@ -9,7 +9,7 @@ memory pools fill. The slope is the Theil-Sen slope, the median of the slopes be
 rank-invariant method of linear and polynomial regression analysis", Proceedings of the KNAW 53, 1950; P. K. Sen,
 "Estimates of the regression coefficient based on Kendall's tau", JASA 63, 1968). Memory that is allocated only once,
 such as a thread's arena, changes a least squares slope by up to 1.5 times its size divided by the number of calls. It
-hardly changes the median. docs/dev/validation/simulation-trends.md compares the two slopes.
+hardly changes the median. bench/simulation/trends.md compares the two slopes.
 """
 
 import itertools

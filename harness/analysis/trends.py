@@ -25,7 +25,7 @@ changes by a factor of 2, and nearly all pairs in each launch change in one dire
 must be below one in a million, or below the level of the tests above if there are at least three launches. In the
 second case, samples are significantly slower than the warm-up's steps, by a factor of 1.5.
 
-docs/dev/validation/simulation-trends.md has the rate of false trends.
+bench/simulation/trends.md has the rate of false trends.
 """
 
 import math
@@ -55,7 +55,7 @@ from harness.model.launch import Clock, Launch
 from harness.model.scenario import Cell
 
 #: The level of both tests. At this level, less than 1 % of the cells whose steps don't change get a trend, for every
-#: simulated kind of interference (docs/dev/validation/simulation-trends.md).
+#: simulated kind of interference (bench/simulation/trends.md).
 ALPHA = 0.005
 
 #: The fewest samples of a launch that is tested.

@@ -11,7 +11,7 @@ Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Jo
 comparisons are ordered by their p values, clearest first. The k-th of m comparisons is judged by an interval at the
 level 1 - 0.05 / (m - k + 1). From the first unclear comparison on, the level stays the same. J. P. Shaffer, Annals of
 Statistics 8, 1980, shows that the procedure also covers the direction of a difference. For the measured error rates,
-see docs/dev/validation/simulation.md.
+see bench/simulation/README.md.
 
 Holm's levels depend on the measured values. So intervals at these levels would contain the true value less often than
 the level promises. For this reason, all intervals that are shown have the level 1 - 0.05/m: with 95 % probability, all
@@ -277,7 +277,7 @@ def chance_to_settle(
     vary around the true difference by s. If n of N rounds are known, the mean of N rounds is
     `mean` + t · s·√(1/n - 1/N): the uncertainty of the true difference minus the uncertainty that remains after N
     rounds. Half the width of the interval is then t(1 - alpha/2) · s/√N, with the present variance and one more degree
-    of freedom for each round. For moderated variances, docs/dev/validation/simulation.md shows that the result is
+    of freedom for each round. For moderated variances, bench/simulation/README.md shows that the result is
     correct to a few percentage points.
     """
     half_width = half_widths_after(logs, rounds, alpha) + bias

@@ -42,7 +42,7 @@ from harness.model.defaults import LEVEL
 #: The prior standard deviation of a round on the log scale, and the number of rounds that the prior counts as.
 SPREAD, PRIOR = 0.03, 3.0
 
-#: Standard deviations of candidates' own differences, on the log scale. See docs/dev/validation/simulation-bisect.md.
+#: Standard deviations of candidates' own differences, on the log scale. See bench/simulation/bisection.md.
 OWN_DEVIATIONS = (0.0, 0.01, 0.02, 0.04)
 
 #: A probe gets rounds until the step is `CLEAR` times the standard error of the rounds' mean, at most `MOST_ROUNDS`.

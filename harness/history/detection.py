@@ -2,7 +2,7 @@
 
 The weakest change that fails is removed, and its neighbors are tested again, until each
 remaining change is significant and large enough. Source: M. Fleming et al., "Hunter: using change point detection to
-hunt for performance regressions", ICPE 2023. docs/dev/validation/simulation-nightly.md shows the error rates.
+hunt for performance regressions", ICPE 2023. bench/simulation/nightly.md shows the error rates.
 
 If something affects the machine for some days, the ratios of neighboring points are correlated. Then levels differ by
 more than the errors of independent points explain. So the errors of levels are inflated by a factor that follows from

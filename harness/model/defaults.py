@@ -1,6 +1,6 @@
 """The default values that users can see, each defined once.
 
-Help texts, errors, rules and the table in docs/explanation/how-it-measures.md (`make schema`) use these values. Shares
+Help texts, errors, rules and the table in docs/reference/cli.md (`make schema`) use these values. Shares
 are fractions of 1 (0.03 is 3 %), and times are in seconds.
 """
 

@@ -1,7 +1,7 @@
 """Records which of Keras's training loops runs a step, in an untimed pass, from TensorFlow 1.14 to Keras 3.
 
 Each release has several loops, and selects one by mode, inputs and method. The selected loop explains the time of a
-step better than anything else (docs/dev/validation/loops.md). The recorder replaces functions in their modules: the
+step better than anything else (bench/training-loops.md). The recorder replaces functions in their modules: the
 release looks them up there at each call. Afterwards, the recorder restores the functions.
 """
 

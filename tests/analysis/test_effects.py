@@ -15,7 +15,7 @@ from harness.analysis.verdicts import Verdict, Withheld
 
 MARGIN = 0.03
 MODES = {"environment": ["tf1.14", "tf2.0"], "mode": ["graph", "eager"]}
-#: The means of docs/examples/headline/report.md, in ms; docs/explanation/other-analyses.md works them out by hand.
+#: The means of docs/examples/headline/report.md, in ms; docs/reference/report.md works them out by hand.
 HEADLINE = np.log([[12.0, 12.1], [13.1, 33.3]])
 
 

@@ -100,7 +100,7 @@ def test_the_control_takes_verdicts_away_where_one_of_its_launches_is_slower():
     assert slower > 0.8
 
 
-#: Noise under which some verdicts are wrong more often: docs/dev/validation/simulation.md has how often.
+#: Noise under which some verdicts are wrong more often: bench/simulation/README.md has how often.
 BREAKING = [name for name in UNEXPECTED if "not the baseline" in name or name.endswith("for its launches only")]
 *REST, LAST = (name for name in UNEXPECTED if name not in BREAKING)
 NOISES = representatives(*REST, first=LAST)
