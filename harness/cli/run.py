@@ -63,8 +63,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="OPTION=VALUE,...",
-            help="Run the script with each value of one of its own options. Example: batch_size=32,64 adds "
-            "--batch_size 32.",
+            help="Run the script with each value of one of its own options. Example: epochs=1,3 adds `--epochs 1`.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,

@@ -39,6 +39,11 @@ SETTINGS: Mapping[str, Setting] = {
     ),
 }
 
+#: Settings of the number of threads or processes.
+_THREADS = re.compile(
+    r"(?:set_)?int(?:ra|er)_op_parallelism_threads|num_parallel_calls|num_threads|\bworkers *=|OMP_NUM_THREADS"
+)
+
 
 def values(name: str) -> tuple[str, ...]:
     """Return all values of a setting, in the order of tables."""
@@ -128,3 +133,9 @@ def _compare_with_first(scenario: Scenario, name: str, levels: Sequence[str]) ->
         for quantity in (STEP, *scenario.quantities)
         for value in others
     ]
+
+
+def find_thread_setting(text: str) -> str:
+    """Return the first setting in a script's text that changes its number of threads or processes; empty if none."""
+    match = _THREADS.search(text)
+    return match[0].rstrip(" =") if match else ""

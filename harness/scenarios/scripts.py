@@ -32,11 +32,6 @@ _PYTHON_2_LINE = re.compile(
 #: The group in --grep that matches the setting of a number instead of a number.
 LABEL = "label"
 
-#: Settings of the number of threads or processes.
-_THREADS = re.compile(
-    r"(?:set_)?int(?:ra|er)_op_parallelism_threads|num_parallel_calls|num_threads|\bworkers *=|OMP_NUM_THREADS"
-)
-
 #: Quotation marks of word processors and web pages.
 _QUOTATION_MARKS = re.compile("[\u2018\u2019\u201c\u201d\u00ab\u00bb]")
 
@@ -371,12 +366,6 @@ def _list_comparisons(script: Script, *, has_steps: bool) -> list[list[str]]:
         ["# [[tool.harness.compare]]", *(f"# {key} = {format_value(value)}" for key, value in entry.items())]
         for entry in entries
     ]
-
-
-def find_thread_setting(text: str) -> str:
-    """Return the first setting in a script's text that changes its number of threads or processes; empty if none."""
-    match = _THREADS.search(text)
-    return match[0].rstrip(" =") if match else ""
 
 
 def format_literal(text: str) -> str:

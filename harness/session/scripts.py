@@ -17,7 +17,7 @@ from harness.model.environment import Device, Environment, find_unmet
 from harness.model.errors import UsageError
 from harness.model.launch import Interleave
 from harness.model.scenario import CPUS, OWN, STEP, WHOLE
-from harness.model.settings import is_free
+from harness.model.settings import find_thread_setting, is_free
 from harness.project import Project
 from harness.scenarios import notebooks, script_files, scripts
 from harness.scenarios.catalog import find_scenario_files, load_scenario
@@ -119,7 +119,7 @@ def _add_script(asked: Request, scenario_path: Path) -> Request:
 
 def _describe_threads(path: Path, text: str, asked: Request) -> list[str]:
     """Return a sentence about the number of threads of a script whose launches are pinned to one core."""
-    setting = scripts.find_thread_setting(text)
+    setting = find_thread_setting(text)
     if not setting or asked.cpus or asked.gpu or asked.gpus or CPUS in asked.axes:
         return []
     return [

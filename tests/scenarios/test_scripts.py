@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.model.errors import FileError, UsageError
+from harness.model.settings import find_thread_setting
 from harness.scenarios import script_files, scripts
 from harness.scenarios.catalog import load_scenario
 from harness.scenarios.scripts import Script
@@ -69,7 +70,7 @@ def test_settings_of_threads_are_noticed():
         "os.environ['OMP_NUM_THREADS'] = '1'": "OMP_NUM_THREADS",
         "coworkers_of = 3": "",
     }
-    assert {text: scripts.find_thread_setting(text) for text in texts} == texts
+    assert {text: find_thread_setting(text) for text in texts} == texts
 
 
 def test_a_scenario_s_name_is_not_taken_twice_and_hides_no_module(tmp_path):

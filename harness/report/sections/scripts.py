@@ -16,13 +16,13 @@ from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Clock, Status
 from harness.model.scenario import CPUS, ENVIRONMENT, OWN, PEAK, PRINTED, RESIDENT, STEP, WHOLE, Scenario
+from harness.model.settings import find_thread_setting
 from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.comparisons import describe_rounds_needed, explain_withheld, format_decided_ratio
 from harness.report.escape import shorten
 from harness.report.phrases import describe_longer
 from harness.report.sections.main_results import describe_answer
-from harness.scenarios.scripts import find_thread_setting
 
 #: The smallest growth of the memory that is reported, in bytes per second.
 MEMORY_GROWS = 64 * 1024
