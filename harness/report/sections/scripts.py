@@ -22,7 +22,6 @@ from harness.report.comparisons import describe_rounds_needed, explain_withheld,
 from harness.report.escape import shorten
 from harness.report.phrases import describe_longer
 from harness.report.sections.main_results import describe_answer
-from harness.scenarios.scripts import find_thread_setting
 
 #: The smallest growth of the memory that is reported, in bytes per second.
 MEMORY_GROWS = 64 * 1024
@@ -107,8 +106,12 @@ def describe_pinned_threads(results: Results) -> list[str]:
 
     The result is empty if launches have several cores, or if there is no such setting.
     """
+    if not results.run.scripts or len(results.run.plan.limits.cpus or (0, 0)) != 1:
+        return []
+    from harness.scenarios.scripts import find_thread_setting  # noqa: PLC0415 - only reports of scripts need it
+
     setting = next(filter(None, map(find_thread_setting, results.run.scripts.values())), "")
-    if not setting or len(results.run.plan.limits.cpus or (0, 0)) != 1 or CPUS in results.run.scenarios[0].axes:
+    if not setting or CPUS in results.run.scenarios[0].axes:
         return []
     return [
         f"Each launch was pinned to 1 core, so {_quote(setting)} can't have the effect that it has on several cores. "
