@@ -30,7 +30,6 @@ from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.store import codec
 from harness.store.checks import check_launch, check_run, launch_check
-from harness.store.signature import is_from_here, sign
 
 if TYPE_CHECKING:
     from harness.model.profile import Part, Profile
@@ -139,6 +138,8 @@ class RunFolder:
 
     def write_run(self, run: Run, *, signed: bool = False) -> None:
         """Write run.json atomically. If `signed`, sign it as a run of this machine, so that it can be resumed here."""
+        from harness.store.signature import sign  # noqa: PLC0415 - reports don't need it
+
         with self._writing("run.json") as path:
             data = codec.dump(run, indent=2) + b"\n"
             write_atomically(path, sign(data) if signed else data, synced=True)
@@ -155,6 +156,8 @@ class RunFolder:
 
     def is_from_here(self) -> bool:
         """Return whether this user wrote run.json on this machine. Other run.json files are untrusted."""
+        from harness.store.signature import is_from_here  # noqa: PLC0415 - reports don't need it
+
         return is_from_here(self._read("run.json", RUN_MOST))
 
     def append(self, launch: Launch) -> None:

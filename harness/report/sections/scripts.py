@@ -107,8 +107,12 @@ def describe_pinned_threads(results: Results) -> list[str]:
 
     The result is empty if launches have several cores, or if there is no such setting.
     """
+    if not results.run.scripts or len(results.run.plan.limits.cpus or (0, 0)) != 1:
+        return []
+    from harness.scenarios.scripts import find_thread_setting  # noqa: PLC0415 - only reports of scripts need it
+
     setting = next(filter(None, map(find_thread_setting, results.run.scripts.values())), "")
-    if not setting or len(results.run.plan.limits.cpus or (0, 0)) != 1 or CPUS in results.run.scenarios[0].axes:
+    if not setting or CPUS in results.run.scenarios[0].axes:
         return []
     return [
         f"Each launch was pinned to 1 core, so {_quote(setting)} can't have the effect that it has on several cores. "
