@@ -1,10 +1,11 @@
 """The text of an upstream issue, with the fields of the issue form, and the commands that run the script."""
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from harness.analysis.claim_rules import ClaimOutcome
-from harness.analysis.claims import ClaimResult
+from harness.analysis.claims import ClaimPlace, ClaimResult
 from harness.analysis.environments import pins
 from harness.analysis.results import Results
 from harness.backends import registry
@@ -14,7 +15,8 @@ from harness.model.run import Run
 from harness.model.scenario import DEVICE, STEP
 from harness.model.texts import format_exact
 from harness.report import format
-from harness.report.escape import make_fenced_block
+from harness.report.blocks import Block, Code, Column, Folded, Line, Table, Text, tabulate
+from harness.report.markdown import render_blocks, render_template
 from harness.upstream.bundle_subject import IssueSide, Subject, find_nightlies, move_subject
 
 #: The maximum length of the text in characters. It is below GitHub's limit, so that users can add text.
@@ -22,46 +24,39 @@ MOST = 60_000
 
 _NONE = "none"
 
-#: The fields of TensorFlow's issue form (.github/ISSUE_TEMPLATE/tensorflow_issue_template.yml), as pairs of title and
-#: key. Keras has no form.
-_FORM_FIELDS = (
-    ("Issue type", "type"),
-    ("Have you reproduced the bug with TensorFlow Nightly?", "nightly"),
-    ("Source", "source"),
-    ("TensorFlow version", "version"),
-    ("Custom code", "custom"),
-    ("OS platform and distribution", "os"),
-    ("Mobile device", "not applicable"),
-    ("Python version", "python"),
-    ("Bazel version", "not applicable"),
-    ("GCC/compiler version", "not applicable"),
-    ("CUDA/cuDNN version", "cuda"),
-    ("GPU model and memory", "gpu"),
-    ("Current behavior?", "current"),
-    ("Expected behavior", "expected"),
-    ("Standalone code to reproduce the issue", "code"),
-    ("Relevant log output", "log"),
-)
-
 
 def issue(results: Results, subject: Subject, code: str, hide: Callable[[str], str]) -> str:
-    """Return the text of the issue, with the fields of the form in order.
+    """Return the text of the issue, in the layout of `templates/issue.md.j2`.
 
     If the text is too long, the log, or the log and the code, are only in the attachment. `hide` removes the
     names of this machine and its user from each field except `code`.
     """
-    fields = {key: hide(text) for key, text in _make_fields(results, subject).items()}
-    long_fields = {
-        "code": make_fenced_block(code, "python"),
-        "log": make_fenced_block(hide(_format_log(subject)), "text"),
+    texts = {
+        key: render_blocks([_hide_names(block, hide) for block in blocks])
+        for key, blocks in _make_fields(results, subject).items()
     }
+    texts["code"] = render_blocks([Code(code, "python")])
     for omitted_keys in ((), ("log",), ("log", "code")):
-        values = {**fields, **long_fields, **dict.fromkeys(omitted_keys, "It is in the attachment, bundle.zip.")}
-        values["code"] += f"\n\n{fields['run']}"
-        text = "\n\n".join(f"### {title}\n\n{values[key]}" for title, key in _FORM_FIELDS) + "\n"
+        attached = dict.fromkeys(omitted_keys, "It is in the attachment, bundle.zip.")
+        text = render_template("issue.md.j2", **{**texts, **attached})
         if len(text) < MOST:
             break
     return text
+
+
+def _hide_names(block: Block, hide: Callable[[str], str]) -> Block:
+    """Return the block without names. In rendered text, `hide` would miss names with escaped characters."""
+    match block:
+        case Text(words=str(words)):
+            return replace(block, words=hide(words))
+        case Code():
+            return replace(block, text=hide(block.text))
+        case Folded():
+            return replace(block, blocks=[_hide_names(child, hide) for child in block.blocks])
+        case Table():
+            lines = [[replace(entry, text=hide(entry.text)) for entry in line.entries] for line in block.lines]
+            return replace(block, lines=[Line(entries) for entries in lines])
+    raise TypeError(f"an issue can't have a {type(block).__name__}")
 
 
 def sentence(subject: Subject) -> str:
@@ -131,7 +126,8 @@ def _is_in_containers(run: Run) -> bool:
     return entry is not None and entry.in_containers
 
 
-def _make_fields(results: Results, subject: Subject) -> dict[str, str]:
+def _make_fields(results: Results, subject: Subject) -> dict[str, Sequence[Block]]:
+    """Return the contents of each field but `code`, and of the part `packages` that follows the code."""
     run, environments = results.run, subject.environments
     on_gpu = subject.worse.cell.device is Device.GPU
     gpus = [gpu.name for launch in results.launches for gpu in launch.gpus] if on_gpu else []
@@ -143,7 +139,7 @@ def _make_fields(results: Results, subject: Subject) -> dict[str, str]:
         for environment in environments
         if environment.cuda and gpus
     ]
-    return {
+    texts = {
         "type": "Performance",
         "nightly": _describe_nightly(results, subject),
         "source": "binary",
@@ -153,14 +149,17 @@ def _make_fields(results: Results, subject: Subject) -> dict[str, str]:
         "python": ", ".join(dict.fromkeys(environment.python for environment in environments)),
         "cuda": "; ".join(cuda) or _NONE,
         "gpu": ", ".join(dict.fromkeys(gpus)) or f"{_NONE}: it was measured on the CPU",
-        "not applicable": _NONE,
-        "current": _describe_current(results, subject),
         "expected": (
             f"{subject.label(subject.worse)} takes no longer than {subject.label(subject.better)}."
             if subject.better
             else "A smaller value."
         ),
-        "run": _describe_packages(run, subject),
+    }
+    return {
+        **{key: [Text(text)] for key, text in texts.items()},
+        "current": list(_describe_current(results, subject)),
+        "packages": list(_describe_packages(run, subject)),
+        "log": [Code(_format_log(subject), "text")],
     }
 
 
@@ -187,33 +186,35 @@ def _describe_nightly(results: Results, subject: Subject) -> str:
     return "No: no nightly was measured."
 
 
-def _describe_current(results: Results, subject: Subject) -> str:
-    run = results.run
-    lines = [sentence(subject), ""]
-    quantity = "time per step" if subject.of == STEP else subject.of
-    lines += [f"| | {quantity} | rounds |", "| --- | --- | --- |"]
-    for side in subject.sides:
-        if side.mean:
-            value = f"{subject.amount(side.mean.value)}{subject.format_interval(side.mean, LEVEL)}"
-            lines.append(f"| {subject.label(side)} | {value} | {len(side.values)} |")
-    lines += [
-        "",
-        "In each round, each side runs in a fresh process, in shuffled order. The ratio compares the two sides of "
-        "each round.",
+def _describe_current(results: Results, subject: Subject) -> Iterator[Block]:
+    yield Text(sentence(subject))
+    columns = [
+        Column[IssueSide]("", subject.label),
+        Column[IssueSide](
+            "time per step" if subject.of == STEP else subject.of,
+            lambda side: (
+                f"{subject.amount(side.mean.value)}{subject.format_interval(side.mean, LEVEL)}" if side.mean else ""
+            ),
+            is_number=True,
+        ),
+        Column[IssueSide]("rounds", lambda side: str(len(side.values)), is_number=True),
     ]
+    yield tabulate("Measured", columns, [side for side in subject.sides if side.mean])
+    yield Text(
+        "In each round, each side runs in a fresh process, in shuffled order. The ratio compares the two sides of "
+        "each round."
+    )
     if subject.ratio is not None and subject.ratio.interval is None:
-        lines.append(
-            "One round isn't enough for a confidence interval. Measure more rounds before you submit this text."
-        )
+        yield Text("One round isn't enough for a confidence interval. Measure more rounds before you submit this text.")
     elif subject.better is not None and not subject.is_shown:
-        lines.append(f"The measurement doesn't establish that {subject.label(subject.worse)} takes longer.")
-    lines += ["", *_describe_claim(subject, subject.claim)] if subject.claim else []
-    lines += ["", f"Measured with harness {run.harness}, run {run.id}."]
-    return "\n".join(lines)
+        yield Text(f"The measurement doesn't establish that {subject.label(subject.worse)} takes longer.")
+    if subject.claim:
+        yield from _describe_claim(subject, subject.claim)
+    yield Text(f"Measured with harness {results.run.harness}, run {results.run.id}.")
 
 
-def _describe_claim(subject: Subject, claim_result: ClaimResult) -> list[str]:
-    """Return the claim of the issue, and its outcome in each environment."""
+def _describe_claim(subject: Subject, claim_result: ClaimResult) -> Iterator[Block]:
+    """Yield the claim of the issue, and its outcome in each environment."""
     claim = claim_result.claim
     low, high = claim.range
     claimed_range = (
@@ -221,38 +222,40 @@ def _describe_claim(subject: Subject, claim_result: ClaimResult) -> list[str]:
         if claim.ratio
         else f"{subject.amount(low)} to {subject.amount(high)}"
     )
-    lines = [
-        f"{claim.issue.url} reports: {claim.reported} ({claimed_range}; {claim.hardware or 'hardware unknown'}).",
-        "",
+    yield Text(
+        f"{claim.issue.url} reports: {claim.reported} ({claimed_range}; {claim.hardware or 'hardware unknown'})."
+    )
+
+    def describe_measured(place: ClaimPlace) -> str:
+        if place.estimate is None:
+            return place.why
+        return format.ratio(place.estimate) if claim.ratio else subject.amount(place.estimate.value)
+
+    columns = [
+        Column[ClaimPlace]("environment", lambda place: place.environment),
+        Column[ClaimPlace]("outcome", lambda place: place.outcome),
+        Column[ClaimPlace]("measured", describe_measured),
     ]
-    lines += ["| environment | outcome | measured |", "| --- | --- | --- |"]
-    for place in claim_result.places:
-        if place.outcome is ClaimOutcome.NOT_MEASURED:
-            continue
-        measured = place.why
-        if place.estimate is not None:
-            measured = format.ratio(place.estimate) if claim.ratio else subject.amount(place.estimate.value)
-        lines.append(f"| {place.environment} | {place.outcome} | {measured} |")
+    places = [place for place in claim_result.places if place.outcome is not ClaimOutcome.NOT_MEASURED]
+    yield tabulate("Outcomes", columns, places)
     if claim_result.fixed:
         fixed_in = claim_result.fixed.environment
-        lines += ["", f"The difference isn't seen in {fixed_in}: it was {claim_result.fixed_between}."]
-    return lines
+        yield Text(f"The difference isn't seen in {fixed_in}: it was {claim_result.fixed_between}.")
 
 
-def _describe_packages(run: Run, subject: Subject) -> str:
-    """Return the packages that repro.py needs in each environment, and the settings that it doesn't apply."""
-    parts = [
-        "The code above is `repro.py`. Its first lines show the commands that run it. The packages of each environment "
-        "are below, as `requirements-NAME.txt`.",
-    ]
+def _describe_packages(run: Run, subject: Subject) -> Iterator[Block]:
+    """Yield the packages that repro.py needs in each environment, and the settings that it doesn't apply."""
+    yield Text(
+        "The code above is repro.py. Its first lines show the commands that run it. The packages of each environment "
+        "are below, as requirements-NAME.txt."
+    )
     cell = subject.worse.cell
     settings = [f"{axis}={cell.axes[axis]}" for axis in subject.worse.scenario.settings if axis != DEVICE]
     if settings:
-        parts.append(f"`repro.py` doesn't apply the setting {', '.join(settings)}, which the measurement used.")
+        yield Text(f"repro.py doesn't apply the setting {', '.join(settings)}, which the measurement used.")
     for environment in subject.environments:
-        text = make_fenced_block(requirements(pins(run, environment.name, cell.device)), "text")
-        parts.append(f"<details><summary>requirements-{environment.name}.txt</summary>\n\n{text}\n\n</details>")
-    return "\n\n".join(parts)
+        text = requirements(pins(run, environment.name, cell.device))
+        yield Folded(f"requirements-{environment.name}.txt", [Code(text, "text")])
 
 
 def _format_log(subject: Subject) -> str:
