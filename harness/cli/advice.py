@@ -9,7 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from harness.cli.messages import say
 from harness.model.errors import UsageError
-from harness.model.texts import find_nearest
+from harness.model.texts import find_nearest, joined
 
 #: The advice for an argument of a command that selects cells by options.
 _OPTIONS_ADVICE = (
@@ -112,7 +112,14 @@ class CommandGroup(_WithExamples, TyperGroup):
         name = args[0]
         if self.get_command(ctx, name) is not None or name.startswith("-"):
             return super().resolve_command(ctx, args)
-        nearest_name = find_nearest(name, self.list_commands(ctx))
+        if name == "help":
+            raise UsageError("Unknown command: 'help'.", f"Use: {' '.join([ctx.command_path, *args[1:], '--help'])}")
+        commands = {child: self.get_command(ctx, child) for child in self.list_commands(ctx)}
+        groups = [child for child, group in commands.items() if name in getattr(group, "commands", ())]
+        if groups:
+            uses = joined([f"{ctx.command_path} {group} {name}" for group in groups], "or")
+            raise UsageError(f"Unknown command: {name!r}.", f"Use: {uses}")
+        nearest_name = find_nearest(name, commands)
         suggestion = f" Did you mean {nearest_name}?" if nearest_name else ""
         raise UsageError(f"Unknown command: {name!r}.{suggestion}", f"To list all commands: {ctx.command_path} --help")
 

@@ -22,6 +22,8 @@ COMMANDS = {
         matrix ways
         profile -e old new
         report one two
+        list
+        help run
         --verison
         matrix --dry
         history show --format csv
