@@ -9,7 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from harness.cli.messages import say
 from harness.model.errors import UsageError
-from harness.model.texts import find_nearest, joined
+from harness.model.texts import find_nearest
 
 #: The advice for an argument of a command that selects cells by options.
 _OPTIONS_ADVICE = (
@@ -117,7 +117,7 @@ class CommandGroup(_WithExamples, TyperGroup):
         commands = {child: self.get_command(ctx, child) for child in self.list_commands(ctx)}
         groups = [child for child, group in commands.items() if name in getattr(group, "commands", ())]
         if groups:
-            uses = joined([f"{ctx.command_path} {group} {name}" for group in groups], "or")
+            uses = " or ".join(f"{ctx.command_path} {group} {name}" for group in groups)
             raise UsageError(f"Unknown command: {name!r}.", f"Use: {uses}")
         nearest_name = find_nearest(name, commands)
         suggestion = f" Did you mean {nearest_name}?" if nearest_name else ""
