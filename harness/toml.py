@@ -155,6 +155,20 @@ def _find_ranges(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
             start = end
 
 
+def _find_open_bracket(lines: Sequence[str]) -> int:
+    """Return the number of the line whose bracket is open where the last line starts a key or a table; otherwise 0."""
+    if not re.match(r"\s*(\[|[\w.-]+\s*=)", lines[-1]):
+        return 0
+    number, opened = 1, list[int]()
+    for token in _TOKEN.finditer("\n".join([*lines[:-1], ""])):
+        if token[0] in "[{":
+            opened.append(number)
+        elif token[0] in "]}" and opened:
+            opened.pop()
+        number += token[0].count("\n")
+    return opened[0] if opened else 0
+
+
 def _walk_values(value: Any) -> Iterator[tuple[Key, Any]]:
     """Yield every key in a nested value, with the key's own value. Outer keys come first."""
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -191,6 +205,13 @@ def read(toml: str, path: Path, first: int = 1, root: Key = ()) -> TomlDocument:
     except tomllib.TOMLDecodeError as invalid:
         position = _POSITION.search(str(invalid))
         number = min(int(position["line"]) if position and position["line"] else len(lines), len(lines))
+        start = _find_open_bracket(lines[:number])
+        if start:
+            raise make_error(
+                f"This is not valid TOML: the bracket in `{lines[start - 1].strip()[:TEXT_LIMIT]}` isn't closed.",
+                start,
+                "Close it before the next key or table.",
+            ) from None
         line = lines[number - 1].strip()
         # a word without quotes instead of a value
         quotes = " Strings need double quotes." if "=" in line and "Invalid value" in str(invalid) else ""

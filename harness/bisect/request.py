@@ -72,7 +72,7 @@ class BisectRequest:
         str,
         Option(
             "With --repository: the environment in which the package is replaced. Default: the newest one.",
-            ("-e", "--environment"),
+            ("-e", "--env", "--environment"),
             metavar="NAME",
         ),
     ] = ""

@@ -28,27 +28,14 @@ from harness.cli.messages import (
 )
 from harness.model.errors import Exit, FileError, HarnessError
 
-#: The commands, in the order in which help lists them. Each has a module in this package, with a function of the same
-#: name or a group `app`.
-COMMANDS = (
-    "matrix",
-    "run",
-    "repro",
-    "bisect",
-    "profile",
-    "ask",
-    "report",
-    "compare",
-    "merge",
-    "bundle",
-    "doctor",
-    "clean",
-    "completion",
-    "history",
-    "images",
-    "scenarios",
-    "fleet",
-)
+#: The commands by heading, in the order in which help lists them. Each has a module in this package, with a function of
+#: the same name or a group `app`.
+COMMANDS = {
+    "Measure": ("run", "matrix", "repro", "bisect", "profile"),
+    "Read": ("ask", "report", "compare", "bundle"),
+    "Set up": ("doctor", "images", "scenarios", "completion", "clean"),
+    "CI and several machines": ("history", "merge", "fleet"),
+}
 
 
 class _Commands(advice.CommandGroup):
@@ -56,11 +43,22 @@ class _Commands(advice.CommandGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands, in the order of help."""
-        return list(COMMANDS)
+        return [name for names in COMMANDS.values() for name in names]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands under their headings."""
+        width = max(map(len, self.list_commands(ctx)))
+        for heading, names in COMMANDS.items():
+            with formatter.section(heading):
+                limit = formatter.width - width - 6
+                formatter.write_dl([(f"{name:{width}}", self._get_summary(ctx, name, limit)) for name in names])
+
+    def _get_summary(self, ctx: Any, name: str, limit: int) -> str:
+        return str(self.get_command(ctx, name).get_short_help_str(limit))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command with this name, or None."""
-        return _load_command(cmd_name) if cmd_name in COMMANDS else None
+        return _load_command(cmd_name) if cmd_name in self.list_commands(ctx) else None
 
 
 @cache
@@ -107,7 +105,7 @@ def harness(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and the machine.")
     ] = False,
 ) -> None:
-    """Measure one piece of TensorFlow work across TensorFlow releases."""
+    """Find out whether TensorFlow code became slower between releases, by how much, and how certain that is."""
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """`harness compare`: shows which cells changed from one run to another."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -54,6 +55,11 @@ def compare(
             f"A comparison needs two runs, but only {first} was passed.", "Pass a second run, or omit both."
         )
     for path in (first, second):
+        if re.fullmatch(r"(tf)?\d\.\d+", str(path)) and not path.exists():
+            raise UsageError(
+                f"{path} is an environment, and `harness compare` compares runs.",
+                f"To measure environments: harness matrix -e {first},{second}",
+            )
         say_torn(path)
     pair = session.compare(first, second, margin=request.margin, any_host=request.any_host)
     if json:

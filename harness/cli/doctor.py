@@ -24,8 +24,9 @@ def doctor(  # noqa: PLR0917 - the command's options
     environments: Annotated[
         list[str] | None,
         typer.Option(
-            "--env",
             "-e",
+            "--env",
+            "--environment",
             help="Environments or globs. Check whether they run on this machine, and the disk space for their images.",
             autocompletion=completion.complete_environments,
         ),

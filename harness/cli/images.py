@@ -133,8 +133,8 @@ def pack(
         bool,
         typer.Option(
             "--no-images",
-            help="Pack only packages. This is enough for --backend local, or if Docker Engine already has the base "
-            "images.",
+            help="Pack only packages. This is enough for `harness matrix --backend local`, or if Docker Engine already "
+            "has the base images.",
         ),
     ] = False,
 ) -> None:

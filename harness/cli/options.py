@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -11,7 +12,8 @@ import typer
 
 from harness.backends.registry import CHOICES
 from harness.cli import completion
-from harness.session.options import FieldOption, OptionPanel, read_whole
+from harness.cli.messages import say
+from harness.session.options import FieldOption, OptionPanel
 from harness.session.request import Request, get_shared_option, options
 
 RequestType = TypeVar("RequestType")
@@ -65,27 +67,32 @@ Wait = Annotated[
 
 
 def of(
-    kind: type[RequestType], *, without: Collection[str] = ()
+    kind: type[RequestType], *, without: Collection[str] = (), texts: Mapping[str, str] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator for a command whose first parameter is a request. It adds an option for each field of `kind`.
 
     Fields in `without` get no option, and keep their default values. Fields whose option the user doesn't pass also
-    keep their default values. The command's own options come last. The command's docstring is its help.
+    keep their default values. `texts` are help texts of fields that mean something else in this command. The command's
+    own options come last. The command's docstring is its help.
     """
-    fields = [field for field in options(kind).values() if field.name not in without]
+    texts = texts or {}
+    fields = [
+        replace(field, option=replace(field.option, help=texts.get(field.name, field.option.help)))
+        for field in options(kind).values()
+        if field.name not in without
+    ]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
         def run_command(**arguments: Any) -> None:
             values = {}
             for field in fields:
-                value, parse = arguments.pop(field.name), field.option.read
-                if _is_whole_number(field) and not parse:
-                    parse = functools.partial(read_whole, least=field.option.least or 0)
+                value = arguments.pop(field.name)
                 if field.name in _TYPES and value is not None:
                     value = str(value)  # the request contains a plain text
                 if value not in (None, False):
-                    values[field.name] = parse(value, field.flags[-1]) if parse else value
+                    values[field.name] = field.parse(value)
+            _say_repeated(values.get("environments", ()))
             command(kind(**values), **arguments)
 
         _, *own_parameters = inspect.signature(command, eval_str=True).parameters.values()
@@ -114,6 +121,12 @@ def find_passed_names(context: typer.Context) -> list[str]:
     return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
 
 
+def _say_repeated(environments: Sequence[str]) -> None:
+    for name, count in Counter(environments).items():
+        if count > 1:
+            say(f"{name} is specified {count} times, and measured as one environment.")
+
+
 def _make_parameter(field: FieldOption) -> inspect.Parameter:
     """Return the parameter of a command for a field. Its default is None, or False for a switch."""
     is_switch = field.type is bool
@@ -133,21 +146,17 @@ def _make_typer_option(field: FieldOption) -> Any:
         help=text,
         show_default=False,
         hidden=option.hidden,
-        metavar=option.metavar or ("N" if _is_whole_number(field) else None),
+        metavar=option.metavar or ("N" if field.is_whole_number else None),
         rich_help_panel=option.panel,
         autocompletion=_COMPLETERS.get(field.name),
     )
-
-
-def _is_whole_number(field: FieldOption) -> bool:
-    return field.type is int or int in get_args(field.type)
 
 
 def _get_text_type(field: FieldOption) -> Any:
     """Return the type to which typer converts the text, before the request's parser reads it."""
     if get_origin(field.type) in (Sequence, Mapping):
         return list[str]
-    if field.option.read or _is_whole_number(field):
+    if field.option.read or field.is_whole_number:
         return str
     # without the None of an optional type
     kinds = [kind for kind in get_args(field.type) if kind is not type(None)] or [field.type]

@@ -1,15 +1,17 @@
 """`harness repro`."""
 
 import json as codec
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
 from harness.cli import options
 from harness.cli.dryrun import show_plan
 from harness.cli.messages import say, tell_lines
-from harness.session.options import OptionPanel
-from harness.session.request import Request
+from harness.model.defaults import ISSUE_BUDGET, MOST_CLAIM_ROUNDS, MOST_ISSUES_BUDGET
+from harness.session.options import OptionPanel, format_length
+from harness.session.request import SLOTS, Request
 
 #: Fields of a request that `harness repro` sets, so they get no option.
 _PRESET_FIELDS = (
@@ -26,7 +28,18 @@ _PRESET_FIELDS = (
 )
 
 
-@options.of(Request, without=_PRESET_FIELDS)
+#: Help texts of options that mean something else than in `harness matrix`.
+_TEXTS = {
+    "environments": "Also measure in these environments or globs, such as tf1.14,tf2.*. To list them: "
+    "`harness images list`.",
+    "rounds": f"The number of launches of each cell. Default: as many as the claims need, at most {MOST_CLAIM_ROUNDS}.",
+    "budget": "End after about this time, such as 10m, but measure at least one round. Default: "
+    f"{format_length(ISSUE_BUDGET)} per issue, at most {format_length(MOST_ISSUES_BUDGET)}.",
+    "slots": SLOTS,
+}
+
+
+@options.of(Request, without=_PRESET_FIELDS, texts=_TEXTS)
 def repro(
     request: Request,
     *,
@@ -78,13 +91,15 @@ def repro(
 
     It measures them in the releases of each claim, in the newest release and in the newest nightly wheel.
     """
-    if issues and issues[0] == "list":
-        _list_claims(" ".join(issues[1:]), family, json=json)
-        return
-    from harness.upstream import issue_index  # noqa: PLC0415 - not needed for --help
-    from harness.upstream import repro as upstream  # noqa: PLC0415
+    from harness.upstream import stored  # noqa: PLC0415 - not needed for --help
 
-    selection = issue_index.load_library().select(issues or [], family, every=every)
+    index = stored.load_index()
+    if issues and issues[0] == "list":
+        _print_claims(index.find_claims(" ".join(issues[1:]), family), json=json)
+        return
+    from harness.upstream import repro as upstream  # noqa: PLC0415 - not needed for lists
+
+    selection = index.select_issues(issues or [], family, every=every)
     nightly_wheel = "" if every or no_nightly else upstream.find_nightly(request, say)
     repro_request = upstream.request(request, selection, nightly_wheel)
     if dry_run:
@@ -94,10 +109,7 @@ def repro(
     raise typer.Exit(running.repro(repro_request, wait=wait, json=json, fail_on=fail_on))
 
 
-def _list_claims(words: str, family: str, *, json: bool) -> None:
-    from harness.upstream import stored  # noqa: PLC0415 - not needed for --help
-
-    claims = stored.load_index().find_claims(words, family)
+def _print_claims(claims: Sequence[Mapping[str, Any]], *, json: bool) -> None:
     if json:
         typer.echo(codec.dumps(claims, indent=2))
         return

@@ -1,5 +1,6 @@
 """`harness run`."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +10,11 @@ from harness import session
 from harness.cli import options
 from harness.cli.dryrun import show_plan
 from harness.cli.messages import say
-from harness.session.options import OptionPanel
-from harness.session.request import Request
+from harness.model.defaults import MOST_ROUNDS, ROUNDS, SCRIPT_BUDGET
+from harness.model.errors import UsageError
+from harness.model.texts import counted, joined
+from harness.session.options import OptionPanel, format_length
+from harness.session.request import SLOTS, Request
 
 #: Fields of a request that `harness run` sets itself, so they get no option.
 _PRESET_FIELDS = (
@@ -28,7 +32,24 @@ _PRESET_FIELDS = (
 )
 
 
-@options.of(Request, without=_PRESET_FIELDS)
+#: A release that was probably meant as an environment.
+_RELEASE = re.compile(r"(tf)?\d\.\d+(\.\d+)?|latest|tf-nightly(-cpu)?")
+
+#: Help texts of options that mean less in this command than in `harness matrix`.
+_TEXTS = {
+    "environments": "Environments or globs, such as tf1.14,tf2.*, or a file such as requirements.txt. To list them: "
+    "`harness images list`. The first one is the baseline.",
+    "rounds": f"The number of launches in each environment. Default: at most {MOST_ROUNDS} with --precision or "
+    f"--budget, otherwise {ROUNDS}, or fewer that take about {format_length(SCRIPT_BUDGET)} and are enough for a "
+    "verdict.",
+    "budget": "End after about this time, such as 10m, but measure at least one round.",
+    "axes": "Values of an environment variable, such as TF_ENABLE_ONEDNN_OPTS=0,1, or of a setting, such as "
+    "xla=on,off. The axis cpus sets the number of cores: cpus=1,2.",
+    "slots": SLOTS,
+}
+
+
+@options.of(Request, without=_PRESET_FIELDS, texts=_TEXTS)
 def run(
     request: Request,
     *,
@@ -106,6 +127,12 @@ def run(
 
     It compares the time, the memory, the output and the exit status.
     """
+    if arguments and not request.environments and all(map(_RELEASE.fullmatch, arguments)):
+        raise UsageError(
+            f"No environment is specified: {joined(arguments)} would be {counted(len(arguments), 'argument')} of the "
+            "script.",
+            f"Use -e: harness run {script} -e {','.join(arguments)}",
+        )
     script_request, sentences = session.scripts.make_request(
         script,
         request,

@@ -14,6 +14,7 @@ from harness.model import settings
 from harness.model.errors import Exit
 from harness.model.scenario import STEP
 from harness.model.texts import counted, escape, format_exact
+from harness.project import Project
 
 if TYPE_CHECKING:
     from harness.model.scenario import Axes, Claim, Comparison, Scenario
@@ -29,17 +30,18 @@ def list_scenarios(
     json: Annotated[bool, typer.Option("--json", help="Print the lists as JSON.")] = False,
 ) -> None:
     """List the scenarios and suites."""
-    from harness.upstream import stored  # noqa: PLC0415 - not needed for --help
+    from harness.scenarios.catalog import load_suites  # noqa: PLC0415 - not needed for --help
+    from harness.upstream import stored  # noqa: PLC0415
 
-    index, suites = stored.load_index(), {} if words else session.names.list_suites()
+    index, suites = stored.load_index(), {} if words else load_suites(Project.find())
     scenarios = index.find_scenarios(" ".join(words or ()))
     if json:
         rows = [{"name": name, **{key: row[key] for key in ("title", "tags", "path")}} for name, row in scenarios]
-        suite_rows = [{"name": name, "title": title} for name, title in suites.items()]
+        suite_rows = [{"name": suite.name, "title": suite.title} for suite in suites.values()]
         typer.echo(codec.dumps({"scenarios": rows, "suites": suite_rows}, indent=2))
     else:
         tell_lines(f"{name}: {row['title']}" for name, row in scenarios)
-        tell_lines(f"--suite {name}: {title}" for name, title in suites.items())
+        tell_lines(f"--suite {suite.name}: {suite.title}" for suite in suites.values())
     say_broken(index.broken)
 
 

@@ -37,6 +37,8 @@ _COMMA = re.compile(rf",(?!\s*(?:{_OPERATOR}))(?![^\[\]]*\])")
 _NAME_LENGTH = 100
 #: A plus before a package with a version bound. The plus in a local version (2.15.0+cu12) has no bound after it.
 _PLUS = re.compile(rf"\+(?=\s*[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\]\s*)?(?:{_OPERATOR}))")
+#: The start of a release without a name: 2.12 means tf2.12, and 2.12.1 means tensorflow==2.12.1.
+_BARE_RELEASE = re.compile(r"^(?=\d\.\d+(\.\d+)?(?:$|[@+]))")
 _PACKAGE_FILE = re.compile(r"\.(txt|yml|yaml|toml|lock)$")
 _ON_PYTHON = re.compile(r"(?P<base>[^@+]+)@py(?P<python>3\.\d{1,2})")
 #: A version of Python, which isn't a day.
@@ -180,7 +182,7 @@ def parse_requested(text: str, today: Callable[[], date] = lambda: datetime.now(
 
     `today` returns the current day (UTC): a release line has no later days.
     """
-    text = text.strip()
+    text = _BARE_RELEASE.sub(lambda match: "tensorflow==" if match[1] else "tf", text.strip())
     is_override = bool(_PLUS.search(text)) or "+" in re.split(_OPERATOR, text)[0]
     is_pinned = bool(re.search(_OPERATOR, text)) or "+" in text
     if _PACKAGE_FILE.search(text) and not is_pinned:

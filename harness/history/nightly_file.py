@@ -4,6 +4,7 @@
 """
 
 import re
+import shlex
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,11 +13,12 @@ from datetime import date, timedelta
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 from harness.model.errors import UsageError
 from harness.model.history import Key
 from harness.model.texts import find_nearest
+from harness.session.request import Request, options
 from harness.toml import hide_linked_file
 
 #: The default path of the file.
@@ -40,6 +42,12 @@ MOST_RUNS = 2
 #: Two dates are about the same change if they differ by at most this much. A later nightly run may find the change
 #: some runs earlier or later.
 NEAR = timedelta(days=7)
+
+#: The options of `harness matrix` that aren't part of a request, and the type of each.
+OWN_OPTIONS: Mapping[str, type] = {
+    **dict.fromkeys(("--fail-on", "--resume", "--base", "--head", "--package"), str),
+    **dict.fromkeys(("--unsettled", "--wait", "--dry-run", "--json"), bool),
+}
 
 #: Patterns of texts. Names are parts of the names of artifacts and of job groups.
 _LINE = r"[^\n]*\S[^\n]*"
@@ -171,7 +179,36 @@ def _parse_plan(table: "_Table") -> NightlyPlan:
     machines = [_parse_machine(entry) for entry in table.list_tables("machines")]
     _refuse_repeated((entry.name for entry in machines), f"{table.start} lists a machine twice")
     arguments = table.get_text("arguments", _LINE, "Write the options of `harness matrix` as a text of one line.")
+    check_arguments(arguments, table.place)
     return NightlyPlan(table.get_text("name", _NAME, _NAME_ADVICE), arguments, machines)
+
+
+def check_arguments(arguments: str, place: str) -> None:
+    """Raise UsageError if `harness matrix` wouldn't accept these arguments, before a machine starts for them."""
+    fields = {flag: field for field in options(Request).values() for flag in field.flags}
+    try:
+        words = iter(shlex.split(arguments))
+    except ValueError as error:
+        raise UsageError(f"Invalid arguments in {place}: {error}.", "Check the quotes.") from None
+    for word in words:
+        name, separator, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
+        if name not in fields and name not in OWN_OPTIONS:
+            nearest_name = find_nearest(name, [*fields, *OWN_OPTIONS])
+            raise UsageError(
+                f"`harness matrix` has no option {name!r}, which is in the arguments of {place}.",
+                f"Did you mean {nearest_name}?" if nearest_name else "To list the options: harness matrix --help",
+            )
+        field = fields.get(name)
+        if field.type is bool if field else OWN_OPTIONS[name] is bool:
+            continue
+        text = value if separator else next(words, None)
+        if text is None:
+            raise UsageError(f"{name} needs a value in the arguments of {place}.")
+        if field:
+            try:
+                field.parse([text] if get_origin(field.type) in (Sequence, Mapping) else text)
+            except UsageError as error:
+                raise UsageError(f"In the arguments of {place}: {error.message}", error.advice) from None
 
 
 def _parse_machine(table: "_Table") -> NightlyMachine:

@@ -19,7 +19,9 @@ class SeriesRequest:
     """A selection of series. Without any option, it selects all series."""
 
     scenarios: Annotated[Sequence[str], Option("Scenarios or globs.", ("-s", "--scenario"), split_names)] = ()
-    environments: Annotated[Sequence[str], Option("Environments or globs.", ("-e", "--environment"), split_names)] = ()
+    environments: Annotated[
+        Sequence[str], Option("Environments or globs.", ("-e", "--env", "--environment"), split_names)
+    ] = ()
     axes: Annotated[
         Mapping[str, Sequence[str]],
         Option(

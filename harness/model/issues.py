@@ -13,7 +13,9 @@ _LETTERS = {repository: letters for letters, repository in REPOSITORIES.items()}
 _REPOSITORY, _NUMBER = r"[a-z0-9][\w-]*/[a-z0-9][\w.-]*", r"0*([1-9][0-9]{0,8})"
 _FLAGS = re.IGNORECASE | re.ASCII
 _URL = re.compile(rf"(?:https?://)?(?:www\.)?github\.com/({_REPOSITORY})/(?:issues|pull)/{_NUMBER}(?:[/?#].*)?", _FLAGS)
-_NAME = re.compile(rf"(?:({'|'.join(REPOSITORIES)}|{_REPOSITORY})?#)?{_NUMBER}", _FLAGS)
+#: The repositories by abbreviation, and by name without the owner: `tensorflow#40261`.
+_BY_NAME = {**REPOSITORIES, **{repository.partition("/")[2].upper(): repository for repository in _LETTERS}}
+_NAME = re.compile(rf"(?:({'|'.join(_BY_NAME)}|{_REPOSITORY})?#)?{_NUMBER}", _FLAGS)
 
 HOW_TO_WRITE = (
     "Use T#33487 for tensorflow/tensorflow, K#13118 for keras-team/keras, TK#238 for keras-team/tf-keras, or the "
@@ -53,7 +55,7 @@ def parse(text: str) -> Issue:
     match = _URL.fullmatch(text.strip()) or _NAME.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"{text!r} is not a valid issue name.", HOW_TO_WRITE)
-    repository = REPOSITORIES.get((match[1] or "T").upper(), match[1])
+    repository = _BY_NAME.get((match[1] or "T").upper(), match[1])
     # names of repositories are case-insensitive on GitHub
     return Issue(repository.lower() if repository.lower() in _LETTERS else repository, int(match[2]))
 

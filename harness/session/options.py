@@ -96,6 +96,17 @@ class FieldOption:
         """Return the flags, the long form last."""
         return self.option.flags or (f"--{self.name}",)
 
+    @property
+    def is_whole_number(self) -> bool:
+        """Return whether the values are whole numbers."""
+        return self.type is int or int in get_args(self.type)
+
+    def parse(self, value: Any) -> Any:
+        """Return the value of the field for the text on the command line, or for its texts. Raises UsageError."""
+        if self.option.read:
+            return self.option.read(value, self.flags[-1])
+        return read_whole(value, self.flags[-1], least=self.option.least or 0) if self.is_whole_number else value
+
     def words(self, value: Any) -> list[str]:
         """Return the arguments for a value that isn't the default."""
         flag = self.flags[0]

@@ -43,6 +43,12 @@ from harness.session.options import (
     split_names,
 )
 
+#: The help of --slots, without shards.
+SLOTS = (
+    "Measure in several slots of the machine at once. Each slot has its own cores, and one of --gpus. `auto` uses as "
+    "many slots as `harness fleet check` found safe."
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchRequest:
@@ -59,15 +65,22 @@ class LaunchRequest:
     environments: Annotated[
         Sequence[str],
         Option(
-            "Environments or globs, such as tf1.14,tf2.*. The first one is the baseline. Default: the suite's "
-            "environments. With --gpu, others replace the suite's environments that the GPU can't run.",
-            ("-e", "--environment"),
+            "Environments or globs, such as tf1.14,tf2.*. To list them: `harness images list`. The first one is the "
+            "baseline. Default: the suite's environments. With --gpu, others replace the suite's environments that the "
+            "GPU can't run.",
+            ("-e", "--env", "--environment"),
             split_names,
             metavar="NAME,...",
         ),
     ] = ()
     scenarios: Annotated[
-        Sequence[str], Option("Scenarios, globs or files.", ("-s", "--scenario"), split_names, metavar="NAME,...")
+        Sequence[str],
+        Option(
+            "Scenarios, globs or files. To list them: `harness scenarios list`.",
+            ("-s", "--scenario"),
+            split_names,
+            metavar="NAME,...",
+        ),
     ] = ()
     axes: Annotated[
         Mapping[str, Sequence[str]],
@@ -90,8 +103,8 @@ class LaunchRequest:
     trust: Annotated[
         bool,
         Option(
-            "Build and run other people's code without a container and with your rights if Docker Engine isn't "
-            "running. --backend local then doesn't ask for confirmation.",
+            "Don't ask before running other people's code without a container (--backend local, or Docker isn't "
+            "running). It then has your rights.",
             panel=OptionPanel.MACHINE,
         ),
     ] = False
@@ -157,7 +170,8 @@ class LaunchRequest:
     claims: Annotated[
         Sequence[str],
         Option(
-            "Measure only the cells for the claims of these issues, such as T#40261. They are measured in the claimed "
+            "Measure only the cells for the claims of these issues, such as T#40261. To list them: `harness repro "
+            "list`. They are measured in the claimed "
             "environments, in the newest environment, and in the environments of -e.",
             ("--claim",),
             split_names,
@@ -358,9 +372,7 @@ class Request(LaunchRequest):
     slots: Annotated[
         str,
         Option(
-            "Measure in several slots of the machine at once. Each slot has its own cores, and one of --gpus. "
-            "`auto` uses as many slots as `harness fleet check` found safe. With --shard, measure the shard in a free "
-            "slot.",
+            f"{SLOTS} With --shard, measure the shard in a free slot.",
             read=read_slots,
             metavar="N",
             panel=OptionPanel.MACHINE,

@@ -59,6 +59,8 @@ def make_request(
     _check_options(path, asked.axes, functions)
     asked = replace(asked, environments=_expand_requirements(asked.environments, Project.find()))
     name, text, sentences = scripts.read(path)
+    if all(line.lstrip().startswith("#") or not line.strip() for line in text.splitlines()):
+        raise UsageError(f"{path} has no code to measure.", "Save the file, or pass another one.")
     listed_files = {file.expanduser().absolute() for file in files}
     found_files = [file for file in script_files.find_beside(path, text) if file not in listed_files]
     script = scripts.Script(

@@ -15,17 +15,16 @@ from harness.project import Project
 from harness.session.reporting import Gate
 from harness.session.request import Request
 from harness.upstream import bundle
-from harness.upstream.issue_index import KnownIssue
 
 
-def request(options: Request, issues: Sequence[KnownIssue], nightly: str) -> Request:
-    """Return the request that measures `issues`, with the other values from `options`.
+def request(options: Request, issues: Sequence[str], nightly: str) -> Request:
+    """Return the request that measures the `issues` with these short names, with the other values from `options`.
 
     If `nightly` isn't empty, the issues are measured in this environment too.
     """
     return replace(
         options,
-        claims=[known_issue.issue.short for known_issue in issues],
+        claims=issues,
         environments=[*options.environments, *([nightly] if nightly else [])],
         budget=options.budget or min(ISSUE_BUDGET * len(issues), MOST_ISSUES_BUDGET),
         warmup=CLAIM_WARMUP if options.warmup is None else options.warmup,

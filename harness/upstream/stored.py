@@ -16,8 +16,10 @@ from typing import Any, TypeVar
 from harness import package_data
 from harness.files import read
 from harness.model.errors import FileError, UsageError
+from harness.model.issues import HOW_TO_WRITE, parse
 from harness.model.scenario import Claim, Scenario
-from harness.plan.claims import UPSTREAM
+from harness.model.texts import joined
+from harness.plan.claims import UPSTREAM, find_issue
 from harness.plan.selection import make_unknown_error
 from harness.project import Project
 from harness.scenarios.catalog import find_scenario_files, load_scenario
@@ -83,9 +85,6 @@ class Index:
 
         Raises UsageError for an unknown family.
         """
-        families = {tag for entry in self.scenarios.values() if entry["claims"] for tag in entry["tags"]} - {UPSTREAM}
-        if family and family not in families:
-            raise make_unknown_error(family, sorted(families), "family")
         rows = [
             {
                 **claim,
@@ -95,8 +94,11 @@ class Index:
             }
             for name, entry in self.scenarios.items()
             for claim in entry["claims"]
-            if family in ("", *entry["tags"])
         ]
+        families = {name for row in rows for name in row["families"]}
+        if family and family not in families:
+            raise make_unknown_error(family, sorted(families), "family")
+        rows = [row for row in rows if family in ("", *row["families"])]
         rows.sort(key=lambda row: (row["url"].rpartition("/")[0], int(row["url"].rpartition("/")[2])))
         return select(rows, map(_get_texts, map(self._make_claim_entry, rows)), words)
 
@@ -104,6 +106,24 @@ class Index:
         """Return the names and descriptions of the scenarios that match these words best, or all, sorted by name."""
         pairs = list(self.scenarios.items())
         return select(pairs, (_get_texts(_make_scenario_entry(*pair)) for pair in pairs), words)
+
+    def select_issues(self, names: Sequence[str], family: str = "", *, every: bool = False) -> list[str]:
+        """Return the short names of the issues with these names, of a family, or of all issues. Raises UsageError."""
+        if names and (family or every):
+            raise UsageError(
+                f"{joined(names)} and {'--all' if every else '--family'} both select issues.", "Use one of the two."
+            )
+        if not (names or family or every):
+            raise UsageError(
+                "No issue is specified.", "Example: harness repro T#40261. To list all issues: harness repro list"
+            )
+        for name in names:
+            if not any(map(str.isdecimal, name)):
+                raise UsageError(
+                    f"{name!r} is not a valid issue name.", f"To search: harness repro list {name}. {HOW_TO_WRITE}"
+                )
+        known = list(dict.fromkeys(parse(row["url"]) for row in self.find_claims(family=family)))
+        return [issue.short for issue in dict.fromkeys(find_issue(name, known) for name in names) or known]
 
     @property
     def entries(self) -> list[Entry]:
@@ -182,29 +202,30 @@ def _make_scenario_entry(name: str, entry: Mapping[str, Any]) -> Entry:
     return Entry("scenario", name, entry["title"], "", "", "", command, f"{axes} {' '.join(entry['tags'])}")
 
 
-class Search:
-    """A search for words in texts. A text is a pair: its main part, and other words that count half."""
+def select(items: Sequence[T], texts: Iterable[tuple[str, str]], query: str) -> list[T]:
+    """Return the items whose texts match a query best, the best first. If the query is empty, return all.
 
-    def __init__(self, texts: Iterable[tuple[str, str]]) -> None:
-        self._texts = [(_add_groups(split_words(main)), _add_groups(split_words(rest))) for main, rest in texts]
-        counts = Counter(word for main, rest in self._texts for word in main | rest)
-        # the fewer texts have a word, the more it says
-        self._weights = {word: math.log(1.0 + len(self._texts) / count) for word, count in counts.items()}
+    The text of an item is a pair: its main part, and other words that count half.
+    """
+    if not query.strip():
+        return list(items)
+    word_sets = [(_add_groups(split_words(main)), _add_groups(split_words(rest))) for main, rest in texts]
+    counts = Counter(word for main, rest in word_sets for word in main | rest)
 
-    def rank(self, query: str) -> list[int]:
-        """Return the numbers of the texts that match best, the best first, without those that hardly match."""
-        terms = split_words(query)
-        scores = [sum(self._score(term, *text) for term in terms) for text in self._texts]
-        least = max(scores, default=0.0) * _HALF
-        return [number for number in sorted(range(len(scores)), key=lambda at: -scores[at]) if scores[number] > least]
-
-    def _score(self, term: str, main: set[str], rest: set[str]) -> float:
-        """Return the weight of a word in a text; half if only a synonym is there, or if it isn't in the main part."""
-        words = ((term, 1.0), (_GROUPS.get(term, ""), _HALF))
-        return max(
-            self._weights.get(word, 0.0) * weight * (1.0 if word in main else _HALF if word in rest else 0.0)
-            for word, weight in words
+    def get_score(term: str, main: set[str], rest: set[str]) -> float:
+        """Return the weight of a word in a text: the fewer texts have the word, the more it says."""
+        weights = (
+            weight * math.log(1.0 + len(items) / counts[word]) * (1.0 if word in main else _HALF)
+            for word, weight in ((term, 1.0), (_GROUPS.get(term, ""), _HALF))
+            if word in main or word in rest
         )
+        return max(weights, default=0.0)
+
+    terms = split_words(query)
+    scores = [sum(get_score(term, *sets) for term in terms) for sets in word_sets]
+    least = max(scores, default=0.0) * _HALF
+    order = sorted(range(len(items)), key=lambda at: -scores[at])
+    return [items[number] for number in order if scores[number] > least]
 
 
 def split_words(text: str) -> list[str]:
@@ -227,11 +248,6 @@ _GROUPS = {_get_stem(word): f"~{group}" for group in _SYNONYMS for word in group
 
 def _add_groups(stems: Sequence[str]) -> set[str]:
     return {*stems, *(_GROUPS[stem] for stem in stems if stem in _GROUPS)}
-
-
-def select(items: Sequence[T], texts: Iterable[tuple[str, str]], query: str) -> list[T]:
-    """Return the items whose texts match a query best, the best first. If the query is empty, return all."""
-    return [items[number] for number in Search(texts).rank(query)] if query.strip() else list(items)
 
 
 def find_entries(entries: Sequence[Entry], query: str) -> list[Entry]:

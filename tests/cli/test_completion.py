@@ -95,7 +95,7 @@ def test_a_word_becomes_what_there_is(here):
         "harness history report --format ": ["html", "md"],
         "harness matrix --results elsewhere --resume ": [],
         "harness report ./res": ["./results/"],
-        "": list(COMMANDS),
+        "": [name for names in COMMANDS.values() for name in names],
     }
     completed = {line: [entry.split("\t")[0] for entry in complete_line(app, line).splitlines()] for line in words}
     assert completed == words

@@ -22,6 +22,12 @@ COMMANDS = {
         matrix ways
         profile -e old new
         report one two
+        list
+        help run
+        --verison
+        matrix --dry
+        history show --format csv
+        bisect --dry-run
     """,
     "values": """
         matrix --rounds 0
@@ -96,6 +102,10 @@ COMMANDS = {
         run issue.md -e old --backend local
         run issue.md -e old
         run own.py -e old -- x
+        run mine.py -e old -e new --epochs 2
+        run mine.py 2.12 tf2.15
+        run empty.py -e old
+        run unclosed.py -e old
     """,
     "bisect": """
         bisect
@@ -149,6 +159,7 @@ COMMANDS = {
         compare RUN
         compare RUN RUN
         compare RUN RUN RUN
+        compare tf2.12 tf2.15
         bundle .
         repro T#1002
         repro T#40261 --suite few
@@ -175,6 +186,8 @@ def project(harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         "mine.py": "x = 1\n",
         "issue.md": "```python\nx = 1\n```\n",
         "wrong.py": "x = = 1\n",
+        "empty.py": "# nothing\n",
+        "unclosed.py": '# /// script\n# dependencies = [\n#\n# [tool.harness]\n# title = "x"\n# ///\n',
         "results/dead/launches.jsonl": "",
     }
     for name, text in texts.items():

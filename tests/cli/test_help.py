@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
+from harness.cli import COMMANDS as GROUPS
 from harness.cli import app
 from harness.cli.examples import EXAMPLES
 from harness.model.errors import Exit
@@ -39,7 +40,7 @@ def test_help_of_each_command_has_whole_lines_no_types_headings_and_examples():
     for name, command in COMMANDS.items():
         text = read_help(*name.split(), "--help")
         assert max(map(len, text.splitlines())) <= 80, name
-        assert "..." not in text.partition("\nCommands:\n")[2], name
+        assert not isinstance(command, TyperGroup) or "..." not in text.partition(":\n")[2], name
         assert not re.search(r"<(str|int|float|path|file|list)\b", text), name
         examples = text.partition("\nExamples:\n")[2].strip().splitlines()
         assert len(examples) in ((0,) if name and isinstance(command, TyperGroup) else (2, 3)), name
@@ -53,9 +54,39 @@ def test_help_of_each_command_has_whole_lines_no_types_headings_and_examples():
             assert panels == [], name
 
 
-def test_help_has_a_short_option():
+def test_help_of_all_commands_has_them_under_headings():
+    lines = read_help("--help").splitlines()
+    assert [heading for heading in GROUPS if f"{heading}:" not in lines] == []
+    listed = [line.split()[0] for line in lines if line.startswith("  ") and line.split()[0] in COMMANDS]
+    assert [*dict.fromkeys(listed)] == [name for names in GROUPS.values() for name in names]
     assert read_help("-h") == read_help("--help")
-    assert read_help("matrix", "-h") == read_help("matrix", "--help")
+
+
+def test_brief_help_has_the_eight_options_of_most_use():
+    for name in ("matrix", "run", "repro", "bisect", "profile"):
+        text = read_help(name, "-h")
+        options = re.findall(r"^  (?:-\w, )?--", text, re.MULTILINE)
+        assert (len(options), f"All options: harness {name} --help" in text) == (8, True), name
+        assert "-e, " in text
+        assert len(text.splitlines()) < 45, name
+    assert read_help("report", "-h") == read_help("report", "--help")
+
+
+#: Commands that a noun describes although they have no option with its name.
+SUBJECTS = {"suite": ("scenarios list", "scenarios check"), "claim": ("repro", "bisect", "ask")}
+
+
+def test_help_names_only_options_and_nouns_of_its_own_command():
+    for name, command in COMMANDS.items():
+        flags = {flag for param in command.params for flag in (*param.opts, *param.secondary_opts)}
+        texts = [
+            command.help or "",
+            *(getattr(param, "help", None) or "" for param in command.params if not param.hidden),
+        ]
+        text = re.sub(r"`?harness [a-z][^`.]*", "", " ".join(texts))
+        assert {*re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)} <= flags, name
+        for noun, names in SUBJECTS.items():
+            assert not re.search(rf"\b{noun}s?\b", text) or f"--{noun}" in flags or name in names, (name, noun)
 
 
 def test_examples_can_be_typed(monkeypatch):

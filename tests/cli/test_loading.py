@@ -1,6 +1,7 @@
 """What a command loads: nothing of fleets, of an engine or of GPUs unless it needs that."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import SHORT, stored
+from tests.cli.conftest import ROOT, SHORT, stored
 from tests.report.formats.examples import example
 
 #: Does commands, and writes what is loaded then: the modules, without packages, to the file of the first argument.
@@ -50,6 +51,18 @@ def test_help_and_a_dry_run_load_no_numbers_no_engine_and_no_fleet(harness):
     names = load(harness.root, "--help", "--version", "matrix --help", "bisect --help", dry_run)
     assert not select((*FLEET, *ENGINE, *NUMBERS), names)
     assert len(select(("harness.",), names)) <= 105
+
+
+@pytest.mark.slow
+def test_a_search_of_stored_results_loads_no_parser_of_headers(harness):
+    (harness.root / "scenarios" / "ways.py").unlink()
+    for name in ("keras_step", "upstream/predict_memory"):
+        copy = harness.root / "scenarios" / f"{name}.py"
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / "scenarios" / f"{name}.py", copy)
+    names = load(harness.root, "ask predict memory", "repro list memory")
+    assert "harness.upstream.stored" in names
+    assert not select((*FLEET, *ENGINE, *NUMBERS, "pydantic.", "harness.scenarios.models"), names)
 
 
 @pytest.mark.slow

@@ -3,8 +3,13 @@
 from datetime import date
 from pathlib import Path
 
+import typer
+
+from harness.cli import app
+from harness.history import nightly_file
 from harness.history.nightly_file import NightlyFile, read_nightly_file
 from harness.model.history import Key
+from harness.session.request import Request, options
 from tests.errors import read_refusal
 
 FILE = """
@@ -35,6 +40,11 @@ INVALID = {
     "wait-minutes": "wait-minutes = 340" + FILE,
     "a key": "registry_ = 1" + FILE,
     "registry": 'registry = "ghcr.io/me"' + FILE,
+    "an unknown option": FILE.replace("-s step", "-s step --round 8"),
+    "an option's value": FILE.replace("-s step", "-s step --rounds=many"),
+    "an option without a value": FILE.replace("-s step", "-s step --budget"),
+    "an argument": FILE.replace("-s step", "step"),
+    "an open quote": FILE.replace("-s step", "-s 'step"),
     "a rule's key": FILE + MUTE.replace("until", "until_"),
     "no reason": FILE + MUTE.replace('"bug 5"', '" "'),
     "until a word": FILE + MUTE.replace("2026-12-31", '"soon"'),
@@ -58,6 +68,16 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path, snapshot):
     assert read(tmp_path, "wait-minutes = 330" + FILE)
     for text in ("x = = 1", "x = 1" + "0" * 5000):
         assert "isn't valid TOML" in read_refusal(lambda text=text: read(tmp_path, text))  # type: ignore[misc]
+
+
+def test_all_options_of_matrix_are_accepted(tmp_path):
+    command = typer.main.get_group(app).get_command(None, "matrix")
+    params = [param for param in command.params if param.param_type_name == "option"]
+    own = {param.opts[-1]: bool if param.is_flag else str for param in params if param.name not in options(Request)}
+    assert own == nightly_file.OWN_OPTIONS
+    arguments = "-e tf2.15,latest -s 'a*' -a mode=eager --cpus=2 --gpu --rounds 8 --fail-on slower --wait --shard 1/2"
+    (night,) = read(tmp_path, FILE.replace("-s step", arguments)).nights
+    assert night.arguments == arguments
 
 
 def test_a_rule_is_about_its_series_until_its_day(tmp_path):

@@ -8,6 +8,7 @@ from harness.model.issues import HOW_TO_WRITE, REPOSITORIES, Issue, make_unknown
 GITHUB = "https://github.com/tensorflow/tensorflow/issues/33487"
 NAMES = {
     "T#33487": ("tensorflow/tensorflow", 33487),
+    "tensorflow#33487": ("tensorflow/tensorflow", 33487),
     " t#33487 ": ("tensorflow/tensorflow", 33487),
     "33487": ("tensorflow/tensorflow", 33487),
     "#33487": ("tensorflow/tensorflow", 33487),

@@ -61,7 +61,7 @@ def test_words_are_found_in_other_forms_and_as_synonyms():
     texts = [("predict leaks", ""), ("loading models", "predict"), ("tf2.16 slower", ""), ("nothing", "")]
 
     def rank(query: str) -> list[int]:
-        return stored.Search(texts).rank(query)
+        return stored.select(range(len(texts)), texts, query)
 
     assert rank("Prediction") == [0]
     assert rank("memory") == [0]

@@ -16,7 +16,7 @@ from harness.session.planning.plan import plan
 from harness.session.reporting import Gate
 from harness.session.request import Request
 from harness.upstream import repro
-from harness.upstream.issue_index import KnownIssue, load_library
+from harness.upstream.stored import load_index
 from tests.claims import BETTER, CLAIM, WORSE, claimed_scenario
 from tests.errors import read_refusal
 from tests.factories import rounds, run
@@ -24,22 +24,17 @@ from tests.factories import rounds, run
 LENGTHS = ("long", "short")
 
 
-def names(issues: list[KnownIssue]) -> list[str]:
-    return [library.issue.short for library in issues]
-
-
 @pytest.mark.usefixtures("claiming")
 def test_issues_are_found_by_name_by_family_and_all_of_them():
-    library = load_library()
-    assert names(library.select([], every=True)) == ["K#7", "T#1001"]
-    assert names(library.select([], "calls")) == ["K#7", "T#1001"]
-    assert names(library.select(["1001", "T#1001"])) == ["T#1001"]
-    assert library.families == ["calls"]
+    index = load_index()
+    assert index.select_issues([], every=True) == ["K#7", "T#1001"]
+    assert index.select_issues([], "calls") == ["K#7", "T#1001"]
+    assert index.select_issues(["1001", "T#1001"]) == ["T#1001"]
 
 
 @pytest.mark.usefixtures("claiming")
 def test_what_there_is_not_is_refused(snapshot):
-    library = load_library()
+    index = load_index()
     selections: list[tuple[list[str], dict[str, Any]]] = [
         ([], {}),
         (["T#1001"], {"every": True}),
@@ -49,10 +44,10 @@ def test_what_there_is_not_is_refused(snapshot):
         (["predict"], {}),
     ]
     refusals = {
-        f"{words} {options}": read_refusal(lambda words=words, options=options: library.select(words, **options))  # type: ignore[misc]
+        f"{words} {options}": read_refusal(lambda words=words, options=options: index.select_issues(words, **options))  # type: ignore[misc]
         for words, options in selections
     }
-    planned = plan(repro.request(Request(backend="local"), library.select(["K#7"]), ""))
+    planned = plan(repro.request(Request(backend="local"), index.select_issues(["K#7"]), ""))
     assert planned.cells == []
     refusals["K#7 without a GPU"] = read_refusal(planned.refuse_nothing)
     assert refusals == snapshot
@@ -60,7 +55,7 @@ def test_what_there_is_not_is_refused(snapshot):
 
 @pytest.mark.usefixtures("claiming")
 def test_what_is_measured_is_the_claims_cells_for_a_short_time_until_they_are_clear():
-    issues = load_library().select(["T#1001"])
+    issues = load_index().select_issues(["T#1001"])
     planned = plan(repro.request(Request(backend="local"), issues, ""))
     assert sorted(map(str, planned.cells)) == [f"sums {name} {size}" for name in ("new", "old") for size in LENGTHS]
     assert (planned.plan.claims, planned.plan.budget_seconds) == (["T#1001"], ISSUE_BUDGET)
@@ -77,7 +72,7 @@ def test_what_is_measured_is_the_claims_cells_for_a_short_time_until_they_are_cl
     assert (request.budget, request.warmup, request.measure) == (10.0, 0.0, 1.0)
     assert request.environments == ["new", "night"]
     # many issues have a longer budget
-    every = load_library().select([], every=True)
+    every = load_index().select_issues([], every=True)
     assert repro.request(Request(), every, "").budget == 2 * ISSUE_BUDGET
     assert repro.request(Request(), every * 40, "").budget == MOST_ISSUES_BUDGET
 
@@ -85,14 +80,14 @@ def test_what_is_measured_is_the_claims_cells_for_a_short_time_until_they_are_cl
 @pytest.mark.slow
 def test_claims_about_a_leak_have_a_control_of_growth():
     # of the catalogue's own: 40 % and more of what is claimed is enough to tell, so that no other claim has one
-    planned = plan(repro.request(Request(backend="local"), load_library().select(["T#33009"]), ""))
+    planned = plan(repro.request(Request(backend="local"), load_index().select_issues(["T#33009"]), ""))
     assert [str(group.control) for group in planned.plan.groups] == ["predict_memory tf2.0 predict"]
 
 
 @pytest.mark.slow
 def test_a_shard_of_many_claims_has_all_groups_of_a_scenario():
     # of the catalogue's own: the claims of a scenario are judged together
-    issues = load_library().select([], "memory")
+    issues = load_index().select_issues([], "memory")
     parts = [
         plan(repro.request(Request(backend="local", shard=Shard(number, 2), balance=EVENLY), issues, "")).plan
         for number in (1, 2)
