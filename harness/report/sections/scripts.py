@@ -109,7 +109,6 @@ def describe_pinned_threads(results: Results) -> list[str]:
     """
     if not results.run.scripts or len(results.run.plan.limits.cpus or (0, 0)) != 1:
         return []
-    from harness.scenarios.scripts import find_thread_setting  # noqa: PLC0415 - only reports of scripts need it
 
     setting = next(filter(None, map(find_thread_setting, results.run.scripts.values())), "")
     if not setting or CPUS in results.run.scenarios[0].axes:
