@@ -15,6 +15,7 @@ from harness.model.scenario import DEVICE, STEP
 from harness.model.texts import format_exact
 from harness.report import format
 from harness.report.escape import make_fenced_block
+from harness.report.sections import measurement
 from harness.upstream.bundle_subject import IssueSide, Subject, find_nightlies, move_subject
 
 #: The maximum length of the text in characters. It is below GitHub's limit, so that users can add text.
@@ -197,6 +198,8 @@ def _describe_current(results: Results, subject: Subject) -> str:
             value = f"{subject.amount(side.mean.value)}{subject.format_interval(side.mean, LEVEL)}"
             lines.append(f"| {subject.label(side)} | {value} | {len(side.values)} |")
     lines += [
+        "",
+        measurement.describe(results),
         "",
         "In each round, each side runs in a fresh process, in shuffled order. The ratio compares the two sides of "
         "each round.",

@@ -6,11 +6,12 @@ counts the others.
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from harness.analysis.answers import Answer, Finding, describes_cell
 from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
-from harness.analysis.statistics import Difference, Estimate
+from harness.analysis.statistics import Difference
 from harness.analysis.tables import ScenarioTable
 from harness.analysis.verdicts import Verdict
 from harness.model.scenario import ENVIRONMENT, Cell
@@ -160,7 +161,7 @@ def _list_columns(results: Results, lines: Sequence[_HeadlineLine]) -> Iterator[
         subject = next(iter(pairs))[0] if len(pairs) == 1 else "compared"
         yield from _list_time_columns(table, subject, next(iter(bases)) if len(bases) == 1 else "baseline")
     measure = "difference" if has_differences else f"{names.measure(table)} ratio" if not other_tables else "ratio"
-    yield Column(measure, _make_ratio_entry, is_number=True)
+    yield Column(measure, partial(_make_ratio_entry, results), is_number=True)
     comparable = [line.finding.ratio for line in lines if _is_comparable(line)]
     if comparable and not has_differences:
         domain = choose_ratio_domain(comparable, results.run.plan.margin)
@@ -173,7 +174,7 @@ def _list_columns(results: Results, lines: Sequence[_HeadlineLine]) -> Iterator[
             ),
             where=EVERYWHERE ^ Where.PAGE,
         )
-    yield Column("verdict", _make_verdict_entry, is_verdict=True)
+    yield Column("verdict", partial(_make_verdict_entry, results), is_verdict=True)
 
 
 def _list_time_columns(table: ScenarioTable, subject: str, base: str) -> Iterator[Column[_HeadlineLine]]:
@@ -211,17 +212,21 @@ def _name_sides(answer: Answer) -> tuple[str, str]:
     return " ".join([subject, *answer.subject_has]), " ".join([base, *answer.base_has])
 
 
-def _make_ratio_entry(line: _HeadlineLine) -> Entry:
+def _make_ratio_entry(results: Results, line: _HeadlineLine) -> Entry:
     if not _is_comparable(line):
         return Entry("")
-    ratio: Estimate = line.finding.ratio
-    return Entry(format.ratio(ratio), cells=line.cells, order=ratio.value, stands_out=line.finding.verdict in DIFFERENT)
+    ratio, stands_out = line.finding.ratio, _stands_out(results, line)
+    return Entry(format.ratio(ratio), cells=line.cells, order=ratio.value, stands_out=stands_out)
 
 
 def _is_comparable(line: _HeadlineLine) -> bool:
     return line.finding.verdict is not Verdict.DIFFERENT_WORK
 
 
-def _make_verdict_entry(line: _HeadlineLine) -> Entry:
-    verdict = line.finding.verdict
-    return Entry(verdict or NO_VERDICT, verdict in DIFFERENT)
+def _make_verdict_entry(results: Results, line: _HeadlineLine) -> Entry:
+    return Entry(line.finding.verdict or NO_VERDICT, _stands_out(results, line))
+
+
+def _stands_out(results: Results, line: _HeadlineLine) -> bool:
+    """Return whether a line is emphasized: it reports a difference, and the measurement isn't poor."""
+    return line.finding.verdict in DIFFERENT and not results.is_poor

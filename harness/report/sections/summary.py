@@ -12,7 +12,7 @@ from harness.model.launch import Clock
 from harness.model.run import RULES, describe_fallbacks
 from harness.model.texts import counted
 from harness.report import format, names
-from harness.report.blocks import EVERYWHERE, FILES, REPORT, Block, Bold, Callout, Items, Section, Text
+from harness.report.blocks import EVERYWHERE, FILES, REPORT, Block, Bold, Items, Section, Text
 from harness.report.comparisons import list_all_lines, summarize_verdicts
 from harness.report.phrases import describe_clock, name_environments
 from harness.report.sections import (
@@ -24,6 +24,7 @@ from harness.report.sections import (
     interleaving,
     machines,
     main_results,
+    measurement,
     on_device,
     scripts,
     settings,
@@ -43,13 +44,14 @@ def make_sections(results: Results) -> Iterator[Section]:
 def make_first_screen(results: Results, *, table: bool = True) -> list[Block]:
     """Return one sentence with the main result, one table, one sentence on the cause, warnings, and the small print.
 
-    Claims of upstream issues come first. Without `table`, the table is omitted. A terminal shows neither the cause nor
-    the small print, so that the first screen fits into 24 lines.
+    Claims of upstream issues come first. Without `table`, the table and the command of the run are omitted. A terminal
+    shows neither the cause nor the small print, so that the first screen fits into 24 lines.
     """
-    main_result = _describe_main_result(results)
+    main_result = describe_main_result(results)
     return [
         *claims.make_head(results),
         *([Text([Bold(main_result)], where=EVERYWHERE)] if main_result else []),
+        *measurement.make_blocks(results, has_command=table),
         *(Text(text, where=EVERYWHERE) for text in scripts.describe_printed(results)),
         *(Text(text, where=EVERYWHERE) for text in sweeps.describe_devices(results)[: sweeps.SENTENCES]),
         *(_make_table(results) if table else ()),
@@ -61,7 +63,7 @@ def make_first_screen(results: Results, *, table: bool = True) -> list[Block]:
     ]
 
 
-def _describe_main_result(results: Results) -> str:
+def describe_main_result(results: Results) -> str:
     """Return the main result as a sentence without the values that are in the small print; empty if claims replace it.
 
     For a run of plain scripts, this is the most important sentence about them.
@@ -104,7 +106,7 @@ def _make_table(results: Results) -> Iterator[Block]:
 
 
 def _list_alerts(results: Results) -> Iterator[Block]:
-    """Yield the warnings that a reader must see before believing the main results.
+    """Yield what a reader must know about the main results, and how to get clear verdicts.
 
     If a budget ended a run in which all verdicts are clear, the end isn't a warning.
     """
@@ -119,9 +121,9 @@ def _list_alerts(results: Results) -> Iterator[Block]:
     if not continuation.command_to_continue(results):
         yield from end_blocks
         end_blocks = []
-    blocks = [*end_blocks, *(Text(text, where=REPORT) for text in warnings), *continuation.make_suggestion(results)]
-    if blocks:
-        yield Callout(blocks, where=REPORT)
+    yield from end_blocks
+    yield from (Text(text, where=REPORT) for text in warnings)
+    yield from continuation.make_suggestion(results)
 
 
 def _list_conditions(results: Results) -> list[str]:

@@ -82,7 +82,7 @@ def _describe_shares(shares: Sequence[float], launches: int) -> str:
 def format_rounds(results: Results) -> str:
     """Return the number of rounds with results: `5 rounds`, or `3 to 5 rounds`; without results, the planned rounds."""
     numbers = sorted({table.rounds for table in results.tables})
-    return _format_round_range(numbers) if numbers else describe_planned(results.run.plan)
+    return format_round_range(numbers) if numbers else describe_planned(results.run.plan)
 
 
 def describe_planned(plan: Plan) -> str:
@@ -134,7 +134,7 @@ def describe_stops(endings: Endings, run: Run) -> str:
 def _describe_ending(stop: Stopped, groups: int, run: Run) -> str:
     plan, is_every_group, after = run.plan, stop.groups == groups, describe_after(stop.rounds)
     if stop.reason is StopReason.ROUNDS and is_every_group and not plan.ends_early:
-        return f"{_format_round_range(stop.rounds)} in every group, as planned"
+        return f"{format_round_range(stop.rounds)} in every group, as planned"
     width = (
         f"±{format.share(plan.precision)}"
         if plan.precision
@@ -162,10 +162,10 @@ def _describe_ending(stop: Stopped, groups: int, run: Run) -> str:
 
 def describe_after(numbers: Sequence[int]) -> str:
     """Return `after 8 rounds`. If there are several numbers, the text contains the smallest and the largest."""
-    return f"after {_format_round_range(numbers)}"
+    return f"after {format_round_range(numbers)}"
 
 
-def _format_round_range(numbers: Sequence[int]) -> str:
+def format_round_range(numbers: Sequence[int]) -> str:
     """Format numbers of rounds: `8 rounds`, `8 and 11 rounds`, or `8 to 20 rounds`; for 0, `the pilot`."""
     if numbers[-1] == 0:
         return "the pilot"

@@ -5,10 +5,11 @@ from dataclasses import replace
 from harness.analysis.results import Results
 from harness.model.environment import Device
 from harness.model.launch import ON_DEVICE
-from harness.report.blocks import Callout, Where
+from harness.report.blocks import Where
 from harness.report.formats import json_
 from harness.report.sections import on_device, scenarios, summary
 from tests.factories import RESOURCES, cell, rounds, run
+from tests.report.sections import reading
 from tests.report.sections.reading import column, make, render, tables, texts
 
 OLD, NEW = (cell(environment, device=Device.GPU) for environment in ("tf1.14", "tf2.0"))
@@ -84,5 +85,5 @@ def test_the_answer_warns_of_launch_bound_cells(snapshot):
     }
     warnings = {name: list(on_device.list_warnings(results)) for name, results in runs.items()}
     assert warnings == snapshot
-    (alert,) = [block for block in next(summary.make_sections(runs["one cell"])).blocks if isinstance(block, Callout)]
-    assert warnings["one cell"][0] in [block.words for block in alert.blocks]
+    texts = reading.texts(next(summary.make_sections(runs["one cell"])), Where.PASTE)
+    assert warnings["one cell"][0] in texts

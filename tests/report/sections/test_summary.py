@@ -106,7 +106,7 @@ def test_a_verdict_that_another_interval_decides_has_both_intervals(snapshot):
     # graph is compared with eager, and the sentence is about eager
     compared = replace(finding.compared, deciding=Deciding(Interval(0.4, 0.8), 0.99))
     measured.answers = [replace(answer, findings=[replace(finding, compared=compared)])]
-    table, note = find_blocks(measured, Table, Text)[1:3]
+    table, note = find_blocks(measured, Table, Text)[2:4]
     assert table.lines[0].entries[0].text == "eager"
     assert [main_results.describe_answer(measured.run, measured.answers[0]), note.words] == snapshot
 
@@ -130,7 +130,7 @@ def test_the_largest_difference_is_the_sentence_and_the_others_are_in_the_table(
 def test_of_more_than_ten_comparisons_the_first_table_has_those_that_differ_and_counts_the_others():
     def make_table(seconds):
         variants, times = make_variants([f"v{at}" for at in range(len(seconds))], seconds)
-        table, text = find_blocks(results(times, rounds(times, spread=0.0), scenarios=[variants]), Table, Text)[1:3]
+        table, text = find_blocks(results(times, rounds(times, spread=0.0), scenarios=[variants]), Table, Text)[2:4]
         return [line.entries[0].text.split()[0] for line in table.lines], text.words
 
     names, counts = make_table([0.01 * max(1, at - 6) for at in range(13)])
@@ -171,7 +171,7 @@ def test_titles_and_what_is_said_where_nothing_is_compared(snapshot):
         "cells that could be compared": summary.explain_no_answer(uncompared),
         "cells without a partner": summary.explain_no_answer(lacking),
     } == snapshot
-    _, times, small = next(summary.make_sections(one_cell)).blocks
+    _, _, times, small = next(summary.make_sections(one_cell)).blocks
     assert (len(times.lines), times.where) == (1, REPORT)
     assert "A/A control" not in small.words
 
