@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
-from harness.analysis.control import Control
+from harness.analysis.comparisons import Compared
 from harness.analysis.interference import RunInterference
-from harness.analysis.quality import Grade, Quality
+from harness.analysis.printed import is_printed
+from harness.analysis.quality import Grade
 from harness.analysis.results import Results
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.texts import counted
 from harness.report import format
 from harness.report.blocks import EVERYWHERE, REPORT, Block, Bold, Callout, Code, Text
+from harness.report.phrases import describe_clock
 from harness.report.sections import timeline
 from harness.report.sections.reproduce import make_command
 
@@ -56,7 +58,21 @@ def list_facts(results: Results) -> list[str]:
         f"{place}{timeline.format_round_range(quality.rounds)}{too_few}",
         describe_interference(quality.interference),
     ]
-    return [*facts, _describe_control(results, quality)] if results.compares or results.claims else facts
+    return (
+        [*facts, describe_control(results.machines.get(quality.machine, results))]
+        if results.compares or results.claims
+        else facts
+    )
+
+
+def explain_unclear(results: Results, compared: Compared) -> str:
+    """Return the cause of an unclear verdict as a clause: interference, too few rounds, or a small difference."""
+    interference = results.disturbance
+    if interference.taken or interference.stopped or len(interference.disturbed) > interference.repeated:
+        return "the machine was busy"
+    if compared.settling and compared.settling.is_likely:
+        return "the run had too few rounds"
+    return f"the ratio is too close to the margin of {format.share(results.run.plan.margin)}"
 
 
 def describe_interference(interference: RunInterference) -> str:
@@ -84,17 +100,28 @@ def _count_launches(shares: Sequence[float], interference: RunInterference) -> s
     return f"{len(shares)} of {counted(interference.launches, 'launch')}"
 
 
-def _describe_control(results: Results, quality: Quality) -> str:
-    control = quality.control
+def explain_interference(results: Results) -> str:
+    """Return what others did, and how this affects the results, as a clause."""
+    interference, quantities = results.disturbance, [table.quantity for table in results.all_tables]
+    printed = ", but not from printed numbers" if any(map(is_printed, quantities)) else ""
+    is_subtracted = interference.taken or interference.stopped
+    clauses = [
+        describe_interference(interference),
+        f"this is subtracted from the measured times{printed}" if is_subtracted else "",
+        f"{counted(interference.repeated, 'noisy round')} repeated" if is_subtracted and interference.repeated else "",
+    ]
+    return "; ".join(filter(None, clauses))
+
+
+def describe_control(results: Results, margin: float | None = None) -> str:
+    """Return how much identical cells differ: `tf1.14 vs itself: 0.3 ± 1.1 %`. `margin` is on the log scale."""
+    control = results.control
     if control is None:
         return "no A/A control"
-    text = f"{_name_cell(control)} measured twice differed by {format.format_self_difference(control.estimate)}"
-    if control.is_beyond(results.margin):
+    environments = {cell.environment for cell in control.cells}
+    name = environments.pop() if len(environments) == 1 else "a cell"
+    difference = format.format_self_difference(control.estimate)
+    text = f"{name} vs itself: {difference}{describe_clock(results.run.plan.clock)}"
+    if control.is_beyond(results.margin if margin is None else margin):
         return f"{text}, so no verdicts are given"
     return text if control.estimate.interval else f"{text} (one round)"
-
-
-def _name_cell(control: Control) -> str:
-    """Name the cell that was measured twice by its environment, if all groups have the same."""
-    environments = {cell.environment for cell in control.cells}
-    return environments.pop() if len(environments) == 1 else "the same cell"

@@ -7,7 +7,7 @@ from harness.model.environment import Device
 from harness.model.launch import ON_DEVICE
 from harness.report.blocks import Where
 from harness.report.formats import json_
-from harness.report.sections import on_device, scenarios, summary
+from harness.report.sections import how_to_read, on_device, scenarios, summary
 from tests.factories import RESOURCES, cell, rounds, run
 from tests.report.sections import reading
 from tests.report.sections.reading import column, make, render, tables, texts
@@ -64,7 +64,8 @@ def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(snapshot)
         (section,) = scenarios.make_sections(results)
         table = tables(section)[0]
         assert column(table, "verdict") == ["slower"]
-        assert (on_device.LEGEND in texts(section, Where.PASTE)) is (min(old, new) < 0.5)
+        (legends,) = how_to_read.make_sections(results)
+        assert (on_device.LEGEND in texts(legends, Where.PASTE)) is (min(old, new) < 0.5)
         document = json_.build(results)
         (compared,) = document.comparisons
         assert [result.on_device.kernels for result in document.cells] == [old, new]
