@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from harness.analysis.answers import Answer, answers, interleave_answers
@@ -17,6 +18,7 @@ from harness.analysis.interleaving import Interleaving, NonInterleavedRatio, des
 from harness.analysis.observations import Statement, statements
 from harness.analysis.on_device import OnDevice, collect_recordings, explain_missing
 from harness.analysis.printed_settings import split_numbers
+from harness.analysis.quality import Grade, Quality, assess
 from harness.analysis.quantities import growths, is_time, launches_of
 from harness.analysis.rounds import apply_clock
 from harness.analysis.scaling import ScalingPoint, scaling
@@ -53,8 +55,13 @@ class Results:
         self._found: dict[str, Lookup] = {}
         self._to_html = to_html
 
+    def __repr__(self) -> str:
+        """Return the run's id and the quality of its measurement."""
+        quality = f": measurement {self.quality.grade}" if self.quality else ""
+        return f"<Results of {self.run.id}{quality}>"
+
     def _repr_html_(self) -> str | None:
-        """Return the tables of comparisons as HTML for a notebook."""
+        """Return the answer, the quality of the measurement and the main table as HTML for a notebook."""
         return self._to_html(self) if self._to_html else None
 
     @cached_property
@@ -192,6 +199,22 @@ class Results:
     def disturbance(self) -> RunInterference:
         """The rounds with interference from other processes."""
         return find_interference(self.run, self.launches)
+
+    @cached_property
+    def quality(self) -> Quality | None:
+        """The quality of the measurement; None if nothing was timed. A merged run has that of its worst machine."""
+        if self.machines:
+            by_name = {name: machine.quality for name, machine in self.machines.items()}
+            qualities = [replace(quality, machine=name) for name, quality in by_name.items() if quality]
+            return max(qualities, key=lambda quality: list(Grade).index(quality.grade), default=None)
+        rounds = sorted({table.rounds for table in self.all_tables})
+        compares = self.compares or bool(self.claims)
+        return assess(rounds, self.control, self.disturbance, self.margin, compares=compares)
+
+    @property
+    def is_poor(self) -> bool:
+        """Whether the measurement is so poor that reports don't emphasize its verdicts."""
+        return self.quality is not None and self.quality.grade is Grade.POOR
 
     @cached_property
     def turns(self) -> Interleaving | None:

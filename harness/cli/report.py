@@ -103,9 +103,9 @@ def show(
     from harness.report.sections import continuation  # noqa: PLC0415
 
     if tables:
-        shown_sections = [section for section in written.sections if not only or section.anchor in only]
-        # the answer comes last, because the end of the output stays on the screen
-        terminal.show(sorted(shown_sections, key=lambda section: section.anchor == "answer"))
+        # the first screen is enough for a run that compares something
+        anchors = only or (["answer", "claims"] if results.answers else ())
+        terminal.show([section for section in written.sections if not anchors or section.anchor in anchors])
         sys.stdout.flush()
     early_end = continuation.explain_early_end(results)
     if early_end and end:

@@ -1,5 +1,6 @@
 """The comparison of two runs: the change of each cell from A to B, the shift of all cells, and other differences."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -18,9 +19,9 @@ from harness.report.comparisons import HOLM, count_verdicts, describe_deciding
 from harness.report.format import Unit
 from harness.report.phrases import capitalize, join_remarks, list_names
 from harness.report.sections import run_info
+from harness.report.sections.how_to_read import ALIKE
+from harness.report.sections.measurement import describe_control
 from harness.report.sections.remarks import describe_equal_steps
-from harness.report.sections.scenarios import ALIKE
-from harness.report.sections.summary import describe_control
 
 #: The version of the JSON format of `--json`.
 SCHEMA = 3
@@ -65,7 +66,7 @@ def describe_runs(pair: Pair) -> Iterator[Block]:
     )
     yield Text(describe_shift(pair), where=REPORT)
     for name, results in (("A", pair.first), ("B", pair.second)):
-        yield Text(f"{name}: {describe_control(results, pair.margin)}", where=REPORT)
+        yield Text(f"{name}: {describe_control(results, math.log1p(pair.margin))}.", where=REPORT)
 
 
 def describe_shift(pair: Pair) -> str:

@@ -10,7 +10,6 @@ from harness.analysis.cell_index import Lookup
 from harness.analysis.claim_rules import ClaimOutcome
 from harness.analysis.comparisons import Compared, RoundsNeeded
 from harness.analysis.results import Results
-from harness.analysis.statistics import Estimate
 from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import Deciding, Verdict, Withheld, describe_too_few
 from harness.model.defaults import FEWEST_ROUNDS
@@ -26,8 +25,8 @@ TOO_CLOSE = "too close to the margin to settle"
 
 #: The sentences about the intervals that decide verdicts, if several verdicts are judged together.
 HOLM = (
-    "The verdicts use Holm's procedure, whose intervals are narrower than those shown here. So a verdict can be clear "
-    "although the shown interval crosses the margin. The remarks then show the interval that decided it."
+    "Verdicts use Holm's procedure, whose intervals are narrower than those shown. If this decides a verdict, a remark "
+    "shows the interval."
 )
 
 _INCONCLUSIVE = (
@@ -61,11 +60,6 @@ class ComparisonLine:
     def name(self) -> str:
         """The row and the compared sides, such as `fit: graph vs eager, tf1.14`."""
         return f"{self.place}: {self.what}" if self.place else self.what
-
-    @property
-    def what_of(self) -> str:
-        """The comparison, and its quantity if it isn't the step time: `graph vs eager, tf1.14: first call time`."""
-        return self.what if self.table.quantity == STEP else f"{self.what}: {names.measure(self.table)}"
 
     @property
     def verdict(self) -> str:
@@ -116,14 +110,8 @@ def summarize_verdicts(verdicts: Sequence[Verdict | None]) -> str:
     """Return a sentence that counts verdicts: `Of 5 comparisons: 3 slower, 2 unclear.`, or `1 comparison: slower.`."""
     counts = count_verdicts(verdicts)
     if len(verdicts) == 1:
-        return f"1 comparison: {counts.removeprefix('1 ')}."
+        return f"1 comparison: {counts.removeprefix('1 ').removeprefix('with ')}."
     return f"Of {counted(len(verdicts), 'comparison')}: {counts}."
-
-
-def has_too_few_rounds(compared: Iterable[Compared]) -> bool:
-    """Return whether every comparison of equal work has no verdict because of too few rounds."""
-    withheld = {comparison.withheld for comparison in compared if comparison.verdict is not Verdict.DIFFERENT_WORK}
-    return withheld == {Withheld.FEW_ROUNDS}
 
 
 def explain_withheld(findings: Sequence[Finding], rows_text: str = "") -> str:
@@ -142,16 +130,6 @@ def explain_withheld(findings: Sequence[Finding], rows_text: str = "") -> str:
         return f"{start}, because the correction for CPU contention may be off by {widest}"
     rounds = max(finding.compared.ratio.rounds for finding in findings)
     return f"{describe_too_few(rounds)} {rows_text}".rstrip() if rounds < FEWEST_ROUNDS else start
-
-
-def format_decided_ratio(ratio: Estimate, deciding: Deciding | None) -> str:
-    """Return a ratio with its interval, and also with the interval that decides its verdict, if they differ.
-
-    For example, `1.22× (1.02 to 1.46; decided by its 99.3 % interval: 1.04 to 1.43)`.
-    """
-    if deciding is None or ratio.interval is None:
-        return format.ratio(ratio)
-    return f"{format.factor(ratio.value)} ({format.format_interval(ratio.interval)}; {describe_deciding(deciding)})"
 
 
 def describe_deciding(deciding: Deciding | None, *, of: str = STEP) -> str:

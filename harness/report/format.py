@@ -60,9 +60,9 @@ ONE = Unit("", 1.0)
 
 
 def unit(seconds: Sequence[float], clock: Clock) -> Unit:
-    """Return the unit for times: ms if the median is from 0.1 ms to 10 s, otherwise s or µs; for CPU time, `CPU ms`."""
+    """Return the unit for times: ms if the median is from 0.1 ms to 1 s, otherwise s or µs; for CPU time, `CPU ms`."""
     median = statistics.median(seconds) if seconds else 1e-3
-    if median >= 10.0:
+    if median >= 1.0:
         return of_clock(SECONDS, clock)
     return of_clock(MILLISECONDS if median >= 1e-4 else MICROSECONDS, clock)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from harness.report.blocks import (
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from rich.text import Text as Styled
 
 #: The smallest width to which headings of numbers are wrapped, and the smallest width of text in a table.
-HEADING, READABLE = 8, 20
+HEADING, READABLE = 9, 20
 
 #: The colors of verdicts, by a word that the verdict contains.
 COLOURS = {"slower": "red", "faster": "green", "more": "red", "less": "green", "unclear": "yellow"}
@@ -70,7 +69,6 @@ def _list_parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType
             case Figure() | Drawing():
                 continue
             case Table():
-                # rich's box starts with an empty line
                 yield from split_table(block, width)
                 continue
             case Heading():
@@ -82,15 +80,14 @@ def _list_parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType
             case Code():
                 parts = [clean(block.text).rstrip()]
             case Callout():
-                yield Styled("")
-                yield Styled("Warning", "bold yellow")
-                yield from islice(_list_parts(block.blocks, width), 1, None)
-                continue
+                parts = [Styled("Warning", "bold yellow"), *_list_parts(block.blocks, width)]
             case Folded():
                 parts = [Styled(escape_terminal(block.summary), "bold"), *_list_parts(block.blocks, width)]
             case _:
                 raise TypeError(f"a terminal can't show a {type(block).__name__}")
-        yield Styled("")
+        # sentences and commands follow each other without empty lines, so that a short report fits on the screen
+        if not isinstance(block, Text | Code):
+            yield Styled("")
         yield from parts
 
 
@@ -212,15 +209,15 @@ def _render_table(
     from rich.text import Text as Styled
 
     indent = GAP if label_columns else 0
-    fitted_widths = fit_widths(
-        [widths.whole[index] for index in columns], [widths.least[index] for index in columns], width - indent
-    )
+    is_tight = _measure_used_width(widths.whole, columns) > width - indent
+    # in a tight table, the headings of numbers wrap, so that names have more space
+    whole = [(widths.least if is_tight and table.heads[index].is_number else widths.whole)[index] for index in columns]
+    fitted_widths = fit_widths(whole, [widths.least[index] for index in columns], width - indent)
     heads = [(table.heads[index], column_width) for index, column_width in zip(columns, fitted_widths, strict=True)]
     lines = [[line.entries[index] for index in columns] for line in table.lines]
     if not label_columns:
         return _make_grid(heads, lines)
-    # the side of the box adds one character
-    parts: list[RenderableType] = [Padding(_make_grid(heads, []), (0, 0, 0, indent - 1), expand=False)]
+    parts: list[RenderableType] = [Padding(_make_grid(heads, []), (0, 0, 0, indent), expand=False)]
     for line, entries in zip(table.lines, lines, strict=True):
         parts.append(
             Styled(
@@ -239,9 +236,7 @@ def _make_grid(
     from rich.table import Table as Grid
     from rich.text import Text as Styled
 
-    table = Grid(
-        box=SIMPLE_HEAD, show_header=has_heading, show_edge=has_heading, pad_edge=False, padding=(0, GAP - 1, 0, 0)
-    )
+    table = Grid(box=SIMPLE_HEAD, show_header=has_heading, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
     for head, width in heads:
         table.add_column(
             Styled(escape_terminal(head.text)),
@@ -261,6 +256,6 @@ def _make_grid(
 
 
 def _choose_style(head: Head, entry: Entry) -> str:
-    """Return the style of an entry: bold for a highlighted entry or a verdict, with the verdict's color."""
+    """Return the style of an entry: bold if it stands out, and the color of its verdict."""
     colour = next((COLOURS[word] for word in COLOURS if head.is_verdict and word in entry.text), "")
-    return " ".join(filter(None, ["bold" if entry.stands_out or colour else "", colour]))
+    return " ".join(filter(None, ["bold" if entry.stands_out else "", colour]))

@@ -23,7 +23,7 @@ from harness.report.blocks import Section, Table, Where
 from harness.report.charts.drawing import DrawingError, drawer
 from harness.report.escape import escape_terminal
 from harness.report.formats import render, render_template
-from harness.report.sections import summary
+from harness.report.sections import measurement, summary
 from harness.store.folder import RunFolder, pause_garbage_collection
 
 if TYPE_CHECKING:
@@ -137,9 +137,10 @@ def load_results(run: Run, launches: Sequence[Launch]) -> Results:
 
 
 def _format_html(results: Results) -> str:
-    """Return the main table of the report as HTML."""
-    blocks = [block for block in summary.make_first_screen(results) if isinstance(block, Table)]
-    return "".join(map(_format_table, blocks)) or f"<p>{escape.html(summary.explain_no_answer(results))}</p>"
+    """Return the answer, the quality of the measurement, and the main table of the report as HTML."""
+    tables = [block for block in summary.make_first_screen(results) if isinstance(block, Table)]
+    sentences = filter(None, [summary.describe_main_result(results), measurement.describe(results)])
+    return "".join([*(f"<p>{escape.html(text)}</p>" for text in sentences), *map(_format_table, tables)])
 
 
 def _format_table(table: Table) -> str:

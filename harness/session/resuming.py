@@ -20,7 +20,7 @@ from harness.model.launch import Limits
 from harness.model.run import Run, StopReason
 from harness.model.texts import counted
 from harness.project import Project
-from harness.report.sections import run_info
+from harness.report.sections import continuation, run_info
 from harness.runner.rounds import RoundLog
 from harness.session.jobs import JobMaker
 from harness.session.planning.planned import Planned
@@ -175,7 +175,7 @@ def _extend_plan(
     settled = {name: count for name, count in counts.items() if name not in names}
     largest_count = max((counts[name] for name in names), default=0)
     if rounds is not None and rounds < largest_count:
-        suggested_rounds = run_info.suggest_rounds([largest_count])
+        suggested_rounds = continuation.suggest_rounds([largest_count])
         raise UsageError(
             f"{path} already has {counted(largest_count, 'round')}, and --rounds {rounds} adds none: with --resume, "
             "--rounds includes the earlier rounds.",
@@ -208,7 +208,7 @@ def _explain_end(run: Run, ledger: RoundLog, path: Path) -> str:
     reason = f"The budget of {path} is spent" if is_spent else f"{path} is complete"
     return (
         f"{reason}: it has {counted(largest_count, 'round')}. To continue it: harness matrix --resume "
-        f"{shlex.quote(str(path))} --rounds {run_info.suggest_rounds([stop.rounds for stop in stops])}"
+        f"{shlex.quote(str(path))} --rounds {continuation.suggest_rounds([stop.rounds for stop in stops])}"
     )
 
 

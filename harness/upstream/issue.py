@@ -17,6 +17,7 @@ from harness.model.texts import format_exact
 from harness.report import format
 from harness.report.blocks import Block, Code, Column, Folded, Line, Table, Text, tabulate
 from harness.report.markdown import render_blocks, render_template
+from harness.report.sections import measurement
 from harness.upstream.bundle_subject import IssueSide, Subject, find_nightlies, move_subject
 
 #: The maximum length of the text in characters. It is below GitHub's limit, so that users can add text.
@@ -200,6 +201,7 @@ def _describe_current(results: Results, subject: Subject) -> Iterator[Block]:
         Column[IssueSide]("rounds", lambda side: str(len(side.values)), is_number=True),
     ]
     yield tabulate("Measured", columns, [side for side in subject.sides if side.mean])
+    yield Text(measurement.describe(results))
     yield Text(
         "In each round, each side runs in a fresh process, in shuffled order. The ratio compares the two sides of "
         "each round."

@@ -22,7 +22,7 @@ from harness.report.charts.vega import Picture, make_file_name
 from harness.report.comparisons import ComparisonLine
 
 #: The smallest number of releases in a line, including the baseline.
-RELEASES = 4
+RELEASES = 3
 
 #: The largest number of drawn lines.
 CURVES = len(LOOKS)
@@ -114,7 +114,7 @@ class Lines:
             ReleaseChange(name if has_several else "", point, next_point)
             for name, points in self.curves.items()
             for point, next_point in pairwise(points)
-            if _have_separate_intervals(point.takes, next_point.takes)
+            if have_separate_intervals(point.takes, next_point.takes)
         ]
 
 
@@ -122,7 +122,7 @@ def select_drawn_pairs(
     results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]
 ) -> set[tuple[Cell, Cell]]:
     """Return the pairs of cells that the chart shows; empty if there is no chart."""
-    points = (point for points in _select_curves(_make_series(results, table, compared)).values() for point in points)
+    points = (point for points in _select_curves(make_series(results, table, compared)).values() for point in points)
     return {(point.line.compared.cell, point.line.compared.other) for point in points if point.line}
 
 
@@ -133,7 +133,7 @@ def draw(
 
     The chart of the first screen is not `titled`, because it is below a sentence.
     """
-    series = _make_series(results, table, compared)
+    series = make_series(results, table, compared)
     if not series:
         return
     curves = _select_curves(series)
@@ -179,7 +179,7 @@ def _select_curves(series: Mapping[str, Sequence[ReleasePoint]]) -> dict[str, Se
     )
 
 
-def _make_series(
+def make_series(
     results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]
 ) -> dict[str, Sequence[ReleasePoint]]:
     """Return the points of each line, in the order of the releases. Lines of fewer than RELEASES are omitted."""
@@ -216,7 +216,8 @@ def _sort_environments(results: Results) -> list[str]:
     ]
 
 
-def _have_separate_intervals(earlier: Estimate, later: Estimate) -> bool:
+def have_separate_intervals(earlier: Estimate, later: Estimate) -> bool:
+    """Return whether two intervals, of which at least one exists, don't overlap."""
     (low, high), (later_low, later_high) = (
         (estimate.interval.low, estimate.interval.high) if estimate.interval else (estimate.value, estimate.value)
         for estimate in (earlier, later)

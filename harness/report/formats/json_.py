@@ -15,6 +15,7 @@ from harness.analysis.control import Control
 from harness.analysis.interference import RunInterference
 from harness.analysis.interleaving import Interleaving
 from harness.analysis.observations import Statement
+from harness.analysis.quality import Grade
 from harness.analysis.results import Results
 from harness.analysis.settings import SettingDifference
 from harness.analysis.statistics import Estimate
@@ -24,7 +25,7 @@ from harness.model.run import Run
 from harness.model.scenario import STEP
 from harness.report.comparisons import ComparisonLine, list_all_lines
 from harness.report.escape import dump_json
-from harness.report.sections import attribution, claims, machines, main_results, settings
+from harness.report.sections import attribution, claims, machines, main_results, measurement, settings
 from harness.report.sections.remarks import make_remark
 
 #: The version of the schema. In version 2, ratios were as in `harness.analysis`. In version 3, they are as in the
@@ -127,8 +128,19 @@ class Agreed:
 
 
 @dataclass(frozen=True, slots=True)
+class Measurement:
+    """How reliable the measurement is, with the facts behind the grade as in the report's line."""
+
+    grade: Grade
+    facts: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
-    """The content of a report as data. Keys may be added within a version of `schema`."""
+    """The content of a report as data. Keys may be added within a version of `schema`.
+
+    `measurement` is null if nothing was timed.
+    """
 
     schema: int
     run: Run
@@ -147,6 +159,7 @@ class Document:
     claims: Sequence[Claimed] = ()
     machines: Sequence[OnMachine] = ()
     agreements: Sequence[Agreed] = ()
+    measurement: Measurement | None = None
 
 
 def render(results: Results) -> str:
@@ -197,6 +210,7 @@ def build(results: Results) -> Document:
             )
             for agreement in results.agreements
         ],
+        measurement=(Measurement(results.quality.grade, measurement.list_facts(results)) if results.quality else None),
     )
 
 

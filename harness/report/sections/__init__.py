@@ -13,6 +13,7 @@ from harness.report.sections import (
     claims,
     environments,
     expectations,
+    how_to_read,
     machines,
     no_results,
     observations,
@@ -44,6 +45,7 @@ SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
     timeline.make_sections,
     no_results.make_sections,
     unsaved_artifacts.make_sections,
+    how_to_read.make_sections,
     reproduce.make_sections,
 )
 

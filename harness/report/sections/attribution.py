@@ -14,7 +14,7 @@ from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.blocks import FILES, REST, Block, Column, Entry, Section, Text, tabulate
-from harness.report.comparisons import count_verdicts, describe_deciding, format_decided_ratio
+from harness.report.comparisons import count_verdicts, describe_deciding
 from harness.report.phrases import (
     capitalize,
     describe_clock,
@@ -28,7 +28,7 @@ from harness.report.phrases import (
 NAMED = 2
 
 #: Ratios below this are inverted in the sentence: "B takes 20× as long as A" instead of "A takes 0.05× as long as B".
-SMALL_RATIO = 0.1
+SMALL_RATIO = 0.5
 
 #: If an axis has more levels than this, the levels are counted instead of listed.
 LEVELS = 6
@@ -62,8 +62,8 @@ def _list_blocks(results: Results, attribution: Attribution) -> Iterator[Block]:
     yield Text(describe_cells(attribution), True)
 
 
-def describe_causes(results: Results) -> list[str]:
-    """Return one sentence on the changes that make a difference; none without differences, or for several scenarios.
+def describe_cause(results: Results) -> str:
+    """Return a sentence on the changes that make a difference; empty without differences, or for several scenarios.
 
     If the effect of a change depends on another change, the sentence is about these two changes.
     """
@@ -71,15 +71,13 @@ def describe_causes(results: Results) -> list[str]:
         candidate for candidate in results.attributions if candidate.judged and _has_verdicts(candidate)
     ]
     if len(judged_attributions) != 1 or len(judged_attributions[0].leading) < 2:
-        return []
+        return ""
     (attribution,) = judged_attributions
-    if attribution.depending is None:
-        return [describe_effects(attribution, results.run.plan)]
-    interaction_text = _describe_interaction(attribution, attribution.depending, results.run.plan.clock)
-    return [
-        f"{_name_dependence(attribution, attribution.depending)}. Averaged over "
-        f"{counted(attribution.cells, 'cell')}, {interaction_text}."
-    ]
+    clock = results.run.plan.clock
+    if attribution.depending:
+        return f"{_describe_interaction(attribution, attribution.depending, clock)}."
+    factors = ", and ".join(_describe_change(attribution, effect, clock) for effect in attribution.leading[:NAMED])
+    return f"Averaged over the other axes, {factors}."
 
 
 def describe_effects(attribution: Attribution, plan: Plan) -> str:
@@ -118,29 +116,27 @@ def _has_verdicts(attribution: Attribution) -> bool:
 
 
 def _describe_change(attribution: Attribution, effect: Effect, clock: Clock) -> str:
-    """Describe a single change: `eager takes 2.03× (1.98 to 2.09) as long as graph`.
+    """Describe a single change: `eager takes 2.03× as long as graph`.
 
     A small ratio is inverted, because nobody reads 0.0000553×.
     """
     level, base = names.name_ends(attribution.scenario, effect.changes[0])
-    estimate, deciding = effect.estimate, effect.deciding
-    if estimate.value < SMALL_RATIO:
-        level, base = base, level
-        estimate, deciding = estimate.inverse, deciding and deciding.inverse
-    return f"{level} takes {format_decided_ratio(estimate, deciding)} {describe_longer(clock)} as {base}"
+    ratio = effect.estimate.value
+    if ratio < SMALL_RATIO:
+        level, base, ratio = base, level, 1.0 / ratio
+    return f"{level} takes {format.factor(ratio)} {describe_longer(clock)} as {base}"
 
 
-def _describe_interaction(attribution: Attribution, effect: Effect, clock: Clock) -> str:
-    """Describe an interaction: `tf2.0 takes 1.06× as long as tf1.14 with graph, and 2.96× as long with eager`.
-
-    Each factor has its interval.
-    """
+def _describe_interaction(
+    attribution: Attribution, effect: Effect, clock: Clock, *, has_intervals: bool = False
+) -> str:
+    """Describe an interaction: `tf2.0 takes 1.06× as long as tf1.14 with graph, and 2.96× with eager`."""
     assert effect.parts is not None, "an interaction has parts"
     (level, base), (second_level, first_level) = (
         names.name_ends(attribution.scenario, change) for change in effect.changes
     )
     first_factor, second_factor = (
-        _format_part(factor, interval)
+        _format_part(factor, interval if has_intervals else None)
         for factor, interval in (
             (effect.parts.alone, effect.parts.alone_interval),
             (effect.parts.with_second, effect.parts.with_second_interval),
@@ -148,15 +144,16 @@ def _describe_interaction(attribution: Attribution, effect: Effect, clock: Clock
     )
     return (
         f"{level} takes {first_factor} {describe_longer(clock)} as {base} with {first_level}, and "
-        f"{second_factor} {describe_longer(clock)} with {second_level}"
+        f"{second_factor} with {second_level}"
     )
 
 
-def _describe_dependence(attribution: Attribution, effect: Effect, clock: Clock) -> str:
+def _describe_dependence(attribution: Attribution, effect: Effect, clock: Clock, *, has_intervals: bool = False) -> str:
     """Describe an interaction, and the effect of both changes together."""
     assert effect.parts is not None, "an interaction has parts"
-    factor_of_both = _format_part(effect.parts.together, effect.parts.together_interval)
-    return f"{_describe_interaction(attribution, effect, clock)}. Both changes together: {factor_of_both}"
+    factor_of_both = _format_part(effect.parts.together, effect.parts.together_interval if has_intervals else None)
+    interaction = _describe_interaction(attribution, effect, clock, has_intervals=has_intervals)
+    return f"{interaction}. Both changes together: {factor_of_both}"
 
 
 def _format_part(factor: float, interval: Interval | None) -> str:
@@ -198,7 +195,7 @@ def _make_remark(results: Results, attribution: Attribution, effect: Effect) -> 
     change = effect.changes[0]
     versions = results.found.pythons(change.level, change.base) if change.axis == ENVIRONMENT else None
     text = (
-        _describe_dependence(attribution, effect, results.run.plan.clock)
+        _describe_dependence(attribution, effect, results.run.plan.clock, has_intervals=True)
         if effect.parts
         else describe_pythons(versions)
     )

@@ -73,11 +73,6 @@ def make_head(results: Results) -> Iterator[Block]:
     if commands := list_bisect_commands(results)[:SENTENCES]:
         yield Text(f"To find the {'releases' if len(commands) > 1 else 'release'} with the fix:", where=REPORT)
         yield Code("\n".join(commands), where=REPORT)
-    levels = sorted({place.level for result in claims for place in result.places if _get_interval(place)})
-    if levels:
-        confidence = " to ".join(dict.fromkeys(map(format.level, (levels[0], levels[-1]))))
-        joint_note = f" {_TOGETHER}" if levels[-1] > LEVEL else ""
-        yield Text(f"Each interval in brackets has {confidence} confidence.{joint_note}", True, where=REPORT)
 
 
 def make_sections(results: Results) -> Iterator[Section]:
@@ -137,11 +132,17 @@ def _list_columns(results: Results) -> list[Column[_ClaimLine]]:
     ]
 
 
-_TOGETHER = f"All intervals of a scenario's claims about one quantity together have {format.level(LEVEL)} confidence."
 _CLAIMED = "Claimed and measured: the ratio of the worse side to the other side, or the amount of the worse side."
 _OUTCOME = (
     "Smaller: the whole interval is below the claimed value. Larger: the whole interval is above it. Not seen: the "
     "interval shows that the difference is within the margin, or far below the claimed value."
+)
+
+
+#: The explanation of the intervals and outcomes of claims.
+EXPLANATION = (
+    f"All intervals of a scenario's claims about one quantity together have {format.level(LEVEL)} confidence. "
+    f"{_CLAIMED} {_OUTCOME}"
 )
 
 
@@ -162,7 +163,8 @@ def describe_claim(results: Results, result: ClaimResult) -> Words:
     claim = result.claim
     outcome, details = describe_outcome(results, result)
     statement = f" reports: {claim.reported.rstrip('.')}. "
-    return [Link(claim.issue.short, claim.issue.url), statement, Bold(capitalize(outcome)), details]
+    verdict = capitalize(outcome) if results.is_poor else Bold(capitalize(outcome))
+    return [Link(claim.issue.short, claim.issue.url), statement, verdict, details]
 
 
 def list_bisect_commands(results: Results) -> list[str]:

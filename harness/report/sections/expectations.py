@@ -1,6 +1,5 @@
 """Statements of the sources that scenarios cite, checked against the observations."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -47,26 +46,21 @@ def make_sections(results: Results) -> Iterator[Section]:
         if deviating_lines:
             tables.append(tabulate_by_environment(caption, LABELS, environments, deviating_lines, where=Where.TERMINAL))
             deviating_names += [_name_line(line, environments) for line in deviating_lines]
-    # without times, this section contains the main results
-    where = EVERYWHERE if results.tables else Where.DETAILS
     summary = [Text(f"Not as stated: {list_names(deviating_names)}.", where=FILES)] if deviating_names else []
     yield Section(
         "Claims checked against the source",
         "statements",
-        [Text(count_results(statements), where=where), *summary, *tables],
+        [*summary, *tables],
     )
 
 
-def count_results(statements: Sequence[Statement]) -> str:
-    """Count the statements by result, once per cell to which they apply."""
-    standings = Counter(check.standing for statement in statements for check in statement.checks)
-    listing = ", ".join(f"{standings[standing]} {standing.value}" for standing in Standing if standings[standing])
-    checked = sum(standings.values())
-    total = counted(checked, "statement")
-    return (
-        f"{total} from the sources {'was' if checked == 1 else 'were'} compared with the observations: {listing}. "
-        "Each cell counts separately."
-    )
+def describe(results: Results) -> str:
+    """Return a sentence that counts the statements that hold, once per cell to which they apply; empty without any."""
+    checks = [check for statement in results.statements for check in statement.checks]
+    if not checks:
+        return ""
+    as_stated = sum(check.standing is Standing.AS_STATED for check in checks)
+    return f"{as_stated} of {counted(len(checks), 'statement')} {'is' if as_stated == 1 else 'are'} as the sources say."
 
 
 def _name_line(line: SeenLine, environments: Sequence[str]) -> str:

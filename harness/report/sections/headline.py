@@ -1,26 +1,28 @@
 """The table on the first screen: the first comparison in each scenario's header, largest difference first.
 
 The table has at most LINES lines. If there are more comparisons, it shows those with a difference, and a sentence
-counts the others.
+counts all others. Releases are in their order, and a long table shows those in which something changed. A run of
+several scenarios has one line per scenario.
 """
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from harness.analysis.answers import Answer, Finding, describes_cell
 from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
-from harness.analysis.statistics import Difference, Estimate
-from harness.analysis.tables import ScenarioTable
+from harness.analysis.statistics import Difference
 from harness.analysis.verdicts import Verdict
-from harness.model.scenario import ENVIRONMENT, Cell
+from harness.model.scenario import ENVIRONMENT, OWN, STEP, Cell
 from harness.report import format, names, plots
 from harness.report.blocks import EVERYWHERE, FILES, Block, Column, Entry, Figure, Text, Where, tabulate
 from harness.report.charts import forest, releases
 from harness.report.charts.axes import choose_ratio_domain
 from harness.report.charts.vega import Picture
-from harness.report.comparisons import NO_VERDICT, count_verdicts, list_lines
+from harness.report.comparisons import NO_VERDICT, count_verdicts, list_all_lines, list_lines
 from harness.report.format import unit_of
+from harness.report.sections import no_results, release_changes
 
 #: The largest number of lines in the table.
 LINES = 10
@@ -67,12 +69,9 @@ def make_blocks(results: Results) -> Iterator[Block]:
     all_lines = [_HeadlineLine(answer, finding) for answer in find_leading(results) for finding in answer.findings]
     if not all_lines:
         return
-    all_lines.sort(key=lambda line: (line.finding.verdict is Verdict.DIFFERENT_WORK, -line.finding.distance))
-    shown_lines = all_lines
-    if len(all_lines) > LINES:
-        shown_lines = [line for line in all_lines if line.finding.verdict in DIFFERENT][:LINES] or all_lines[:LINES]
+    shown_lines = _select_lines(results, all_lines)
     table = tabulate(
-        "Largest differences" if len(all_lines) > len(shown_lines) else "Comparisons",
+        "Comparisons" if len(all_lines) == len(shown_lines) else "Main comparisons",
         list(_list_columns(results, shown_lines)),
         shown_lines,
         where=EVERYWHERE,
@@ -81,21 +80,35 @@ def make_blocks(results: Results) -> Iterator[Block]:
     pictures = _draw(results, shown_lines, [line.entries[0].text for line in table.lines])
     yield from (Figure(picture, where=FILES) for picture in pictures)
     yield table
-    notes = [
-        f"{row.entries[0].text}: {format.format_interval(deciding.interval)}"
-        for row, line in zip(table.lines, shown_lines, strict=True)
-        if (deciding := line.finding.deciding)
+    shown = [line.finding.compared for line in shown_lines]
+    verdicts = [line.compared.verdict for line in list_all_lines(results) if line.compared not in shown]
+    counts = [
+        f"{len(verdicts)} more: {count_verdicts(verdicts)}." if verdicts else "",
+        f"{no_results.title(results)}." if results.missing else "",
     ]
-    if notes:
-        yield Text(
-            f"Verdicts that are decided by a narrower interval than the one in the table: {'; '.join(notes)}.",
-            where=EVERYWHERE ^ Where.DETAILS,
-        )
-    verdicts = [line.finding.verdict for line in all_lines if line not in shown_lines]
-    if verdicts:
-        yield Text(
-            f"Comparisons that are not in this table: {count_verdicts(verdicts)}.", where=EVERYWHERE ^ Where.DETAILS
-        )
+    if any(counts):
+        yield Text(" ".join(filter(None, counts)), where=EVERYWHERE ^ Where.DETAILS)
+
+
+def _select_lines(results: Results, all_lines: Sequence[_HeadlineLine]) -> list[_HeadlineLine]:
+    """Return the lines of the table, in their order."""
+    lines = sorted(all_lines, key=lambda line: (not _is_comparable(line), -line.finding.distance))
+    if results.has_several_scenarios:
+        first_lines: dict[str, _HeadlineLine] = {}
+        for line in lines:
+            first_lines.setdefault(line.answer.table.scenario.name, line)
+        return list(first_lines.values())
+    if all(scenario.script for scenario in results.run.scenarios):
+        # the own work is more interesting than the whole script, which includes the import of TensorFlow
+        order = {OWN: 0, STEP: 1}
+        return sorted(lines, key=lambda line: order.get(line.answer.table.quantity, 2))
+    if points := [point for line in release_changes.find_lines(results).values() for point in line if point.line]:
+        changes = release_changes.find_changes(results) if len(points) > LINES else points
+        by_compared = {id(line.finding.compared): line for line in lines}
+        return [by_compared[id(point.line.compared)] for point in changes if point.line]
+    if len(lines) <= LINES:
+        return lines
+    return [line for line in lines if line.finding.verdict in DIFFERENT][:LINES] or lines[:LINES]
 
 
 def draws_releases(results: Results) -> bool:
@@ -142,6 +155,10 @@ def _list_columns(results: Results, lines: Sequence[_HeadlineLine]) -> Iterator[
         return [word for word in (scenario, *names.list_labels(line_table.scenario, context), place) if word]
 
     def make_label(line: _HeadlineLine) -> str:
+        if not has_one_scenario:
+            subject, base = _name_sides(line.answer)
+            scenario, *words = find_words(line)
+            return f"{scenario}: {', '.join([f'{subject} vs {base}', *words])}"
         words = find_words(line)
         subject, base = _name_sides(line.answer)
         if len(pairs) > 1 or not words:
@@ -156,11 +173,11 @@ def _list_columns(results: Results, lines: Sequence[_HeadlineLine]) -> Iterator[
     is_base_named = not other_tables and len(bases) == 1 and heading != _COMPARISON
     yield Column(heading, make_label, is_label=True)
     has_differences = any(isinstance(line.finding.ratio, Difference) for line in lines)
-    if not other_tables:
-        subject = next(iter(pairs))[0] if len(pairs) == 1 else "compared"
-        yield from _list_time_columns(table, subject, next(iter(bases)) if len(bases) == 1 else "baseline")
+    subject = next(iter(pairs))[0] if len(pairs) == 1 else "compared"
+    base = next(iter(bases)) if len(bases) == 1 else "baseline"
+    yield from _list_time_columns(lines, subject, base, has_unit=not other_tables)
     measure = "difference" if has_differences else f"{names.measure(table)} ratio" if not other_tables else "ratio"
-    yield Column(measure, _make_ratio_entry, is_number=True)
+    yield Column(measure, partial(_make_ratio_entry, results), is_number=True)
     comparable = [line.finding.ratio for line in lines if _is_comparable(line)]
     if comparable and not has_differences:
         domain = choose_ratio_domain(comparable, results.run.plan.margin)
@@ -173,21 +190,29 @@ def _list_columns(results: Results, lines: Sequence[_HeadlineLine]) -> Iterator[
             ),
             where=EVERYWHERE ^ Where.PAGE,
         )
-    yield Column("verdict", _make_verdict_entry, is_verdict=True)
+    yield Column("verdict", partial(_make_verdict_entry, results), is_verdict=True)
+    if not has_one_scenario:
+        yield Column("others", partial(_count_others, results), is_optional=True, where=EVERYWHERE ^ Where.TERMINAL)
 
 
-def _list_time_columns(table: ScenarioTable, subject: str, base: str) -> Iterator[Column[_HeadlineLine]]:
-    """Yield the columns with the times of the base and of the compared side."""
-    unit, cells = unit_of(table), table.cells()
-    symbol = f", {unit.symbol}" if unit.symbol else ""
+def _list_time_columns(
+    lines: Sequence[_HeadlineLine], subject: str, base: str, *, has_unit: bool
+) -> Iterator[Column[_HeadlineLine]]:
+    """Yield the columns with the values of the base and of the compared side. Without `has_unit`, values have units."""
+    values = {id(line.answer.table): line.answer.table.cells() for line in lines}
+    units = {id(line.answer.table): unit_of(line.answer.table) for line in lines}
+    symbol = next(iter(units.values())).symbol if has_unit else ""
 
-    def make_entry(cell: Cell) -> Entry:
-        estimate = cells[cell].estimate if cell in cells else None
-        text = format.number(estimate.value * unit.factor) if estimate else ""
-        return Entry(text, cells=[cell], order=estimate.value if estimate else None)
+    def make_entry(at: int, line: _HeadlineLine) -> Entry:
+        cell = line.cells[at]
+        value, unit = values[id(line.answer.table)].get(cell), units[id(line.answer.table)]
+        if value is None or value.estimate is None:
+            return Entry("", cells=[cell])
+        text = format.number(value.estimate.value * unit.factor)
+        return Entry(text if has_unit else f"{text} {unit.symbol}".rstrip(), cells=[cell], order=value.estimate.value)
 
-    yield Column(f"{base}{symbol}", lambda line: make_entry(line.cells[1]), is_number=True)
-    yield Column(f"{subject}{symbol}", lambda line: make_entry(line.cells[0]), is_number=True)
+    for name, at in ((base, 1), (subject, 0)):
+        yield Column(f"{name}, {symbol}" if symbol else name, partial(make_entry, at), is_number=True)
 
 
 def _name_comparison(answer: Answer, pairs: Collection[tuple[str, str]], *, has_words: bool) -> str:
@@ -211,17 +236,31 @@ def _name_sides(answer: Answer) -> tuple[str, str]:
     return " ".join([subject, *answer.subject_has]), " ".join([base, *answer.base_has])
 
 
-def _make_ratio_entry(line: _HeadlineLine) -> Entry:
+def _make_ratio_entry(results: Results, line: _HeadlineLine) -> Entry:
     if not _is_comparable(line):
         return Entry("")
-    ratio: Estimate = line.finding.ratio
-    return Entry(format.ratio(ratio), cells=line.cells, order=ratio.value, stands_out=line.finding.verdict in DIFFERENT)
+    ratio, stands_out = line.finding.ratio, _stands_out(results, line)
+    return Entry(format.ratio(ratio), cells=line.cells, order=ratio.value, stands_out=stands_out)
 
 
 def _is_comparable(line: _HeadlineLine) -> bool:
     return line.finding.verdict is not Verdict.DIFFERENT_WORK
 
 
-def _make_verdict_entry(line: _HeadlineLine) -> Entry:
-    verdict = line.finding.verdict
-    return Entry(verdict or NO_VERDICT, verdict in DIFFERENT)
+def _make_verdict_entry(results: Results, line: _HeadlineLine) -> Entry:
+    return Entry(line.finding.verdict or NO_VERDICT, _stands_out(results, line))
+
+
+def _count_others(results: Results, line: _HeadlineLine) -> str:
+    """Return the verdicts of the other comparisons of a scenario."""
+    scenario, compared = line.answer.table.scenario, line.finding.compared
+    return count_verdicts(
+        other.compared.verdict
+        for other in list_all_lines(results)
+        if other.table.scenario is scenario and other.compared is not compared
+    )
+
+
+def _stands_out(results: Results, line: _HeadlineLine) -> bool:
+    """Return whether a line is emphasized: it reports a difference, and the measurement isn't poor."""
+    return line.finding.verdict in DIFFERENT and not results.is_poor

@@ -16,7 +16,7 @@ MOST = math.log1p(0.10)
 
 
 def describe_interleaving(results: Results) -> str:
-    """Describe how launches were interleaved: `the launches of a round are interleaved on the same core: …`."""
+    """Describe how launches were interleaved: `interleaved on the same core: …`."""
     if results.machines:
         return ". ".join(
             f"On {machine}, {describe_interleaving(machine_results)}"
@@ -26,11 +26,7 @@ def describe_interleaving(results: Results) -> str:
     if interleaving is None:
         # without results, describe the plan (although scenarios with a fixed number of calls are never interleaved)
         is_interleaved = results.run.plan.interleave is Interleave.TURNS and not results.found.numbers
-        return (
-            "the launches of a round are interleaved on the same core"
-            if is_interleaved
-            else "launches run one after the other"
-        )
+        return "interleaved on the same core" if is_interleaved else "one launch after the other"
     count = " to ".join(dict.fromkeys(f"{end:,}" for end in (interleaving.turns[0], interleaving.turns[-1])))
     parallel_launches = f"up to {counted(interleaving.alive, 'launch')} taking turns"
     blocks = (
@@ -42,14 +38,11 @@ def describe_interleaving(results: Results) -> str:
         f". {counted(interleaving.others, 'launch')} ran one after the other" if interleaving.others else ""
     )
     noun = "turn" if interleaving.turns[-1] == 1 else "turns"
-    return (
-        f"the launches of a round are interleaved on the same core: {count} {noun} each, with {parallel_launches}"
-        f"{blocks}{sequential_text}"
-    )
+    return f"interleaved on the same core: {count} {noun} each, with {parallel_launches}{blocks}{sequential_text}"
 
 
 def describe_checks(results: Results) -> str:
-    """Return the result of each check; empty if the run isn't interleaved."""
+    """Return the result of the checks; empty if the run isn't interleaved, or if a check is inconclusive."""
     if results.machines:
         return ". ".join(
             f"On {name}: {text}" for name, machine in results.machines.items() if (text := describe_checks(machine))
@@ -59,28 +52,16 @@ def describe_checks(results: Results) -> str:
         return ""
     effects = list(_find_side_effects(results))
     hidden = [_find_farthest(ratio.estimate) for ratio in interleaving.alone if not ratio.is_found]
-    checked_effects = [effect for effect in hidden if effect <= MOST]
-    unchecked_count = len(hidden) - len(checked_effects)
-    if checked_effects:
-        exception = (
-            f" for {len(checked_effects)} of {len(hidden)} ratios (the others could not be checked here)"
-            if unchecked_count
-            else ""
-        )
-        effects.append(
-            f"{'other effects' if effects else 'effects'} on a ratio of more than "
-            f"{_format_share(math.expm1(max(checked_effects)))} are ruled out{exception}"
-        )
-    elif unchecked_count or not effects:
-        ratios = "other ratios" if unchecked_count < len(interleaving.alone) else "ratios"
-        effects.append(f"whether interleaving changes {ratios} could not be checked here")
+    if hidden and max(hidden) <= MOST:
+        share = _format_share(math.expm1(max(hidden)))
+        effects.append(f"{'other effects' if effects else 'effects'} on a ratio of more than {share} are ruled out")
     return "; ".join(effects)
 
 
 def list_warnings(results: Results) -> Iterator[str]:
     """Yield a warning if interleaving changes a ratio by more than the margin, or if waiting cells use the CPU.
 
-    Smaller changes of a ratio are only in the run details (`describe_checks`).
+    Smaller changes of a ratio are only in `describe_checks`.
     """
     effects = list(_find_side_effects(results, results.margin))
     if results.turns and effects:

@@ -12,15 +12,14 @@ from harness.model.launch import Clock
 from harness.model.run import Run
 from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PERCENTILES, PRINTED, STEP, TRACES, Cell
 from harness.report import format, names
-from harness.report.comparisons import (
-    NO_VERDICT,
-    explain_withheld,
-    format_decided_ratio,
-)
-from harness.report.phrases import describe_clock, describe_overrides, list_changed_packages
+from harness.report.comparisons import NO_VERDICT, explain_withheld
+from harness.report.phrases import capitalize, describe_clock, describe_overrides, list_changed_packages
 
 #: The largest number of rows that a sentence names, and of values in a name. More rows are only counted.
 NAMES, VALUES = 2, 3
+
+#: If all ratios of a sentence are below this, they are percentages, because nobody reads 0.0242×.
+SMALL_RATIO = 0.5
 
 
 # The order of the clauses of a sentence: readers look for differences first.
@@ -30,45 +29,43 @@ _ORDER = (
 )
 
 
-def describe_answer(run: Run, answer: Answer, shared_values: str | None = None) -> str:
-    """Return one result as a sentence.
+def describe_answer(run: Run, answer: Answer, shared_values: str | None = None, cause: str = "") -> str:
+    """Return one result as a sentence with at most one interval. The table has the others.
 
-    `shared_values` are the values that all rows share. By default, these are the scenario and the axis values.
+    `shared_values` are the values that all rows share. By default, these are the scenario and the axis values. `cause`
+    is the reason why a verdict is unclear.
     """
     parts = [
         (kind, [finding for finding in answer.findings if (finding.verdict or NO_VERDICT) == kind]) for kind in _ORDER
     ]
-    (start, _), *others = [_make_clauses(run, answer, kind, findings) for kind, findings in parts if findings]
+    (start, _), *others = [_make_clauses(run, answer, kind, findings, cause) for kind, findings in parts if findings]
     suffix = _describe_shared_values(answer) if shared_values is None else shared_values
     return "; ".join([start, *(clause for _, clause in others)]) + (f" ({suffix})." if suffix else ".")
 
 
-def _make_clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> tuple[str, str]:
+def _make_clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding], cause: str) -> tuple[str, str]:
     """Describe the rows with one verdict in two forms: as the start of a sentence, and as a later clause."""
     subject, base = _name_sides(run, answer)
     rows, farthest = _describe_rows(answer, findings), _name_farthest(answer, findings)
     phrase, row_names = _format_predicate(run, answer, kind, findings), rows.strip()
     conjunction = "than" if answer.table.quantity == GROWTH else "as"
-    statement, measure = (
-        f"{subject} {phrase} {conjunction} {base}{_name_quantity(answer)}{rows}",
-        names.measure(answer.table),
-    )
+    statement = f"{subject} {phrase} {conjunction} {base}{_name_quantity(answer)}{rows}"
     match kind:
         case Verdict.SLOWER | Verdict.MORE | Verdict.FASTER | Verdict.LESS:
             return f"{statement}{farthest}", f"{row_names} it {phrase}"
         case Verdict.SAME:
             margin = _describe_margin(run, answer)
-            return (
-                f"{subject} {phrase} as {base}{_name_quantity(answer)} {margin}{rows}",
-                f"{row_names} it {phrase} {margin}",
-            )
+            same = f"{subject} {phrase} as {base}{_name_quantity(answer)} {margin}{rows}"
+            return same, f"{row_names} it {phrase} {margin}"
         case Verdict.UNCLEAR:
-            return f"No clear difference: {statement}", f"no clear difference {row_names}"
+            because = f": {cause}" if cause else ""
+            return f"Can't tell{_format_bounds(answer, findings)}: {statement}{because}", f"can't tell {row_names}"
         case Verdict.DIFFERENT_WORK:
+            measure = names.measure(answer.table)
             plural = measure if measure.endswith(("s", "growth", "memory")) else f"{measure}s"
             reason = f"{subject} and {base} aren't known to do the same work{rows}: their {plural} can't be compared"
             return reason, f"different work {row_names}"
-    return f"{statement}; {explain_withheld(findings)}", explain_withheld(findings, row_names)
+    return f"{capitalize(explain_withheld(findings))}: {statement}", explain_withheld(findings, row_names)
 
 
 def _format_predicate(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> str:
@@ -81,13 +78,15 @@ def _format_predicate(run: Run, answer: Answer, kind: str, findings: Sequence[Fi
     }.get(quantity, "takes {}as much CPU time" if clock is Clock.CPU else "takes {}as long")
     if quantity.startswith(PRINTED):
         template = "prints {}as much"
+    has_interval = len(answer.findings) == 1 and kind != Verdict.UNCLEAR
     if kind == Verdict.SAME:
         return template.format("")
     if quantity == GROWTH:
-        return f"keeps {_format_byte_range(findings)} with each call"
+        return f"keeps {_format_byte_range(findings, has_interval)} with each call"
     if kind == Verdict.FASTER:
-        return f"is {_format_ratio_range(findings, faster=True)} as fast{describe_clock(clock)}"
-    return template.format(f"{_format_ratio_range(findings)} ")
+        ratios = _format_ratio_range([finding.ratio.inverse for finding in findings], has_interval)
+        return f"is {ratios} as fast{describe_clock(clock)}"
+    return template.format(f"{_format_ratio_range([finding.ratio for finding in findings], has_interval)} ")
 
 
 def _name_quantity(answer: Answer) -> str:
@@ -106,29 +105,45 @@ def _describe_margin(run: Run, answer: Answer) -> str:
     return f"within {format.share(run.plan.margin)}"
 
 
-def _format_byte_range(findings: Sequence[Finding]) -> str:
-    """Return a difference or a range of differences, with intervals: `12 B (9 to 15) to 40 B (36 to 44) more`."""
+def _format_byte_range(findings: Sequence[Finding], has_interval: bool) -> str:
+    """Return a difference, with its interval, or a range of differences: `12 B to 40 B more`."""
     ratios = sorted((finding.ratio for finding in findings), key=lambda ratio: ratio.value)
     low, high = ratios[0], ratios[-1]
     if low.value < 0.0 < high.value:
-        return f"{_format_bytes(low)} less to {_format_bytes(high)} more"
-    ends = dict.fromkeys(map(_format_bytes, sorted((low, high), key=lambda ratio: ratio.distance)))
+        return f"{_format_bytes(low, has_interval)} less to {_format_bytes(high, has_interval)} more"
+    sorted_ends = sorted((low, high), key=lambda ratio: ratio.distance)
+    ends = dict.fromkeys(_format_bytes(ratio, has_interval) for ratio in sorted_ends)
     return f"{' to '.join(ends)} {'less' if high.value < 0.0 else 'more'}"
 
 
-def _format_bytes(difference: Estimate) -> str:
-    """Return the size of a difference in either direction, with its interval: `1,230 B (1,190 to 1,270)`."""
+def _format_bytes(difference: Estimate, has_interval: bool) -> str:
+    """Return the size of a difference in either direction: `1,230 B`, or `1,230 B (1,190 to 1,270)`."""
     size = difference.inverse if difference.value < 0.0 else difference
-    return f"{format.number(size.value)} B" + (f" ({format.format_interval(size.interval)})" if size.interval else "")
+    interval = size.interval if has_interval else None
+    return f"{format.number(size.value)} B" + (f" ({format.format_interval(interval)})" if interval else "")
 
 
-def _format_ratio_range(findings: Sequence[Finding], *, faster: bool = False) -> str:
-    """Return the range of ratios, with intervals: `1.16× (1.12 to 1.20) to 3.07× (2.99 to 3.15)`."""
-    ratios = [(finding.ratio, finding.deciding) for finding in findings]
-    if faster:
-        ratios = [(ratio.inverse, deciding and deciding.inverse) for ratio, deciding in ratios]
-    ratios.sort(key=lambda pair: pair[0].value)
-    return " to ".join(dict.fromkeys(format_decided_ratio(*pair) for pair in (ratios[0], ratios[-1])))
+def _format_ratio_range(ratios: Sequence[Estimate], has_interval: bool) -> str:
+    """Return the range of ratios: `1.16× to 3.07×`, or the only ratio with its interval: `3.07× (2.99 to 3.15)`.
+
+    If all ratios are small, they are percentages.
+    """
+    lowest, highest = (choose(ratios, key=lambda ratio: ratio.value) for choose in (min, max))
+    if highest.value < SMALL_RATIO:
+        interval = highest.interval
+        note = f" ({format.format_interval(interval, 100.0)} %)" if has_interval and interval else ""
+        ends = dict.fromkeys(f"{format.number(100.0 * ratio.value)} %" for ratio in (lowest, highest))
+        return f"{' to '.join(ends)}{note}"
+    if has_interval:
+        return format.ratio(highest)
+    return " to ".join(dict.fromkeys(format.factor(ratio.value) for ratio in (lowest, highest)))
+
+
+def _format_bounds(answer: Answer, findings: Sequence[Finding]) -> str:
+    """Return the interval of an unclear ratio, if it is the only one: ` (0.791 to 1.77×)`."""
+    interval = findings[0].ratio.interval
+    is_shown = len(answer.findings) == 1 and interval and answer.table.quantity != GROWTH
+    return f" ({format.format_interval(interval)}×)" if is_shown else ""
 
 
 def _name_farthest(answer: Answer, findings: Sequence[Finding]) -> str:
@@ -139,7 +154,7 @@ def _name_farthest(answer: Answer, findings: Sequence[Finding]) -> str:
     rows = [finding.row for finding in findings]
     axes = [axis for axis in answer.table.row_axes if len({row.axes[axis] for row in rows}) > 1]
     place = names.place(answer.table, farthest.row, axes)
-    return f", especially with {place}" if place else ""
+    return f", most with {place}" if place else ""
 
 
 def _describe_rows(answer: Answer, findings: Sequence[Finding]) -> str:
@@ -148,11 +163,11 @@ def _describe_rows(answer: Answer, findings: Sequence[Finding]) -> str:
     if total == 1:
         return ""
     if count == total > NAMES:
-        return f" in all {total} rows"
+        return f" in all {total} comparisons"
     row_names = _name_rows(answer, findings)
     if row_names:
         return " with " + " and with ".join(row_names)
-    return f" in {count} of {total} rows"
+    return f" in {count} of {total} comparisons"
 
 
 def _name_rows(answer: Answer, findings: Sequence[Finding]) -> list[str]:

@@ -41,12 +41,13 @@ def _list_blocks(results: Results) -> Iterator[Block]:
         Column("what to do", lambda missing: missing.advice if command else advise(results, missing), is_optional=True),
     ]
     listed_reasons, other_reasons = reasons[:REASONS], reasons[REASONS:]
-    # an error that the first screen explains isn't repeated
-    where = FILES if scripts.explain_all_missing(results, reasons) else REPORT
+    # the first screen counts the cells, or explains their errors; a terminal shows the reasons if there is no result
+    has_results = bool(results.tables or results.found.observed)
+    where = FILES if has_results or scripts.explain_all_missing(results, reasons) else REPORT
     yield tabulate(title(results), columns, listed_reasons, where=where, noun="reason")
     if other_reasons:
         note = f"{counted(len(other_reasons), 'more reason', 'is')} in details.md and report.html."
-        yield Text(note, where=Where.PASTE | Where.TERMINAL)
+        yield Text(note, where=Where.PASTE | (where & Where.TERMINAL))
         yield tabulate(f"{title(results)}: further reasons", columns, other_reasons, noun="reason")
     yield from _list_outputs(results)
 
@@ -55,11 +56,7 @@ def _list_outputs(results: Results) -> Iterator[Block]:
     """Yield the last lines that launches wrote to standard error."""
     with_output = [missing for missing in results.missing if missing.stderr]
     if with_output:
-        yield Text(
-            "The error output of these launches is in details.md and report.html.",
-            True,
-            where=Where.PASTE | Where.TERMINAL,
-        )
+        yield Text("The error output of these launches is in details.md and report.html.", True, where=Where.PASTE)
     for failure in with_output[:OUTPUTS]:
         summary = f"End of the error output: {failure.status.value}, {name_cells(results, failure)[0][0]}"
         yield Folded(summary, [Code(failure.stderr, "text")])

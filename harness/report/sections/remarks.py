@@ -20,10 +20,8 @@ from harness.report.sections import interleaving, on_device
 NOT_COMPARABLE = "the time per step changes during the measurement, and too few steps can be compared"
 
 
-def make_remark(results: Results, compared: Compared, has_few_rounds: bool = False, *, of: str = STEP) -> str:
+def make_remark(results: Results, compared: Compared, *, of: str = STEP) -> str:
     """Return the remarks on one comparison.
-
-    With `has_few_rounds`, all comparisons have too few rounds, and another sentence reports this.
 
     `of` is the compared quantity. Only the time per step has remarks on the work of a GPU.
     """
@@ -33,9 +31,8 @@ def make_remark(results: Results, compared: Compared, has_few_rounds: bool = Fal
             _describe_excess(compared),
             describe_pythons(compared.pythons),
             "work not checked" if compared.work.work == "not checked" else compared.work.reason,
-            describe_too_few(compared.ratio.rounds)
-            if compared.withheld is Withheld.FEW_ROUNDS and not has_few_rounds
-            else "",
+            describe_too_few(compared.ratio.rounds) if compared.withheld is Withheld.FEW_ROUNDS else "",
+            "identical cells differed by more than the margin" if compared.withheld is Withheld.CONTROL else "",
             interleaving.make_remark(compared.bias),
             _describe_contention(compared, results.margin),
             describe_equal_steps(compared.steps, compared.withheld),

@@ -20,21 +20,21 @@ def _list_blocks(results: Results) -> Iterator[Block]:
     if script_names:
         verb, pronoun = ("isn't", "it") if len(script_names) == 1 else ("aren't", "them")
         yield Text(
-            f"{joined(script_names)} {verb} part of the project. First, save {pronoun} from “Run details” to the "
-            "path in the command.",
+            f"{joined(script_names)} {verb} part of the project. First, save {pronoun} from “How it was measured” to "
+            "the path in the command.",
             where=FILES,
         )
-    yield Code(make_command(run), where=FILES)
-    yield Text("To write this report again from the stored launches:", where=FILES)
-    yield Code(shlex.join(["harness", "report", run.shown_folder]), where=FILES)
+    commands = [
+        make_command(run),
+        "# the same report again, from the stored launches",
+        shlex.join(["harness", "report", run.shown_folder]),
+    ]
     if results.found.series:
-        yield Text(
-            "To run the main comparison without harness, create the script bundle/repro.py with the command below. The "
-            "script needs only Docker, or only Python and TensorFlow. Its first lines show how to run it. To select "
-            "other cells, add -s (scenario), -e (environment) or -a (axis) to the command.",
-            where=FILES,
-        )
-        yield Code(shlex.join(["harness", "bundle", run.shown_folder]), where=FILES)
+        commands += [
+            "# a script that makes the main comparison without harness; for others, add -s, -e or -a",
+            shlex.join(["harness", "bundle", run.shown_folder]),
+        ]
+    yield Code("\n".join(commands), where=FILES)
 
 
 def make_command(run: Run) -> str:

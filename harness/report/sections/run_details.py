@@ -1,4 +1,4 @@
-"""Run details: the configuration of the measurement, and the machine."""
+"""How it was measured: the configuration of the measurement, its checks, and the machine."""
 
 import hashlib
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from harness.report.blocks import (
     Words,
 )
 from harness.report.phrases import join_remarks
-from harness.report.sections import interleaving, timeline
+from harness.report.sections import interleaving, measurement, settings, timeline
 from harness.report.sections.run_info import clock, describe_machine, describe_origin, list_facts
 
 #: The largest number of characters of a scenario's text in report.md. Longer texts are only in the details.
@@ -39,7 +39,7 @@ CPU_TIME = "the CPU time of the process, in all its threads (--clock cpu), not w
 
 def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section with details of the run."""
-    yield Section("Run details", "measured", list(_list_blocks(results)))
+    yield Section("How it was measured", "measured", list(_list_blocks(results)))
 
 
 def _list_blocks(results: Results) -> Iterator[Block]:
@@ -53,6 +53,7 @@ def _list_blocks(results: Results) -> Iterator[Block]:
         "Rounds": timeline.describe_rounds(results),
         "Sampling": join_remarks([timeline.describe_sampling(results), placement]),
         "Clock": CPU_TIME if run.plan.clock is Clock.CPU else "",
+        **_describe_checks(results),
         "Interleaving checks": interleaving.describe_checks(results),
         "Machine": "" if run.machines else describe_machine(run),
         **{
@@ -67,7 +68,7 @@ def _list_blocks(results: Results) -> Iterator[Block]:
         "Baseline": run.reference,
     }
     labelled: list[Words] = [[Bold(f"{name}:"), f" {text}."] for name, text in by_label.items() if text]
-    yield Items([*scenario_items, *labelled], where=FILES)
+    yield Items([*scenario_items, *labelled, *settings.describe_page_faults(results)], where=FILES)
     for scenario in run.scenarios:
         if scenario.name in run.scripts:
             yield make_script_block(scenario, run.scripts[scenario.name])
@@ -77,6 +78,17 @@ def _list_blocks(results: Results) -> Iterator[Block]:
         yield Folded(
             "The machine and the backend, in full", [Table("The machine and the backend", heads, lines, "fact")]
         )
+
+
+def _describe_checks(results: Results) -> dict[str, str]:
+    """Return the interference and the A/A control of each machine, by label."""
+    checks = {}
+    for name, machine in results.each_machine.items():
+        label = f" on {name}" if name else ""
+        checks[f"Interference{label}"] = measurement.explain_interference(machine)
+        if results.compares or results.claims:
+            checks[f"A/A control{label}"] = measurement.describe_control(machine)
+    return checks
 
 
 def describe_placement(run: Run) -> str:

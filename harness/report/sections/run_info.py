@@ -1,32 +1,22 @@
 """Facts about a run as text: its origin, its machine, and every recorded fact."""
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.gpu import BASE_CLOCK
-from harness.model.run import Run
+from harness.model.run import RULES, Run
 from harness.model.texts import counted, format_plain
 from harness.report.format import bytes_
 from harness.report.phrases import join_remarks
-
-
-def suggest_rounds(rounds: Collection[int]) -> int:
-    """Return the total number of rounds to suggest for a run. `rounds` are the numbers of rounds of its groups.
-
-    A verdict needs FEWEST_ROUNDS. If all groups have this many, the result is twice the largest number of rounds. The
-    result is never smaller than the number of rounds of a group.
-    """
-    largest_count = max(rounds, default=0)
-    return max(FEWEST_ROUNDS, largest_count if min(rounds, default=0) < FEWEST_ROUNDS else 2 * largest_count)
 
 
 def describe_origin(run: Run) -> str:
     """Return the run's id, its start and its versions."""
     commit = f", commit {run.commit}" if run.commit else ""
     suite = f", suite {run.suite}" if run.suite else ""
-    return f"{run.id}, started {run.started}, harness {run.harness}{commit}{suite}, seed {run.plan.seed}"
+    older = "; judged by newer rules" if run.rules < RULES else ""
+    return f"{run.id}, started {run.started}, harness {run.harness}{commit}{suite}, seed {run.plan.seed}{older}"
 
 
 def describe_machine(run: Run) -> str:

@@ -17,11 +17,12 @@ from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Clock, Status
 from harness.model.scenario import CPUS, ENVIRONMENT, OWN, PEAK, PRINTED, RESIDENT, STEP, WHOLE, Scenario
 from harness.model.settings import find_thread_setting
-from harness.model.texts import counted, joined
+from harness.model.texts import counted, joined, trim_zeros
 from harness.report import format, names
-from harness.report.comparisons import describe_rounds_needed, explain_withheld, format_decided_ratio
+from harness.report.comparisons import explain_withheld
 from harness.report.escape import shorten
 from harness.report.phrases import describe_longer
+from harness.report.sections import measurement
 from harness.report.sections.main_results import describe_answer
 
 #: The smallest growth of the memory that is reported, in bytes per second.
@@ -190,12 +191,10 @@ def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Ite
             yield f"The printed {_quote(name)} is {joined(amounts)}."
     for answer in answers:
         sides = [answer.findings[0].compared.cell, answer.findings[0].compared.other]
-        amounts = [_format_estimate(estimates[cell], unit) for cell in sides if cell in estimates]
+        amounts = [_format_amount(estimates[cell].value, unit) for cell in sides if cell in estimates]
         amounts_note = f": {amounts[0]} and {amounts[1]}" if len(amounts) == 2 and not ratio else ""
         subject = f"The ratio {_quote(name)}" if ratio else f"The printed {_quote(name)}"
-        verdict = _explain_undecided(results, answer)
-        ratio_text = f"{_format_ratio(answer)} as large in {answer.subject} as in {answer.base}"
-        yield f"{subject} is {ratio_text}{amounts_note}{verdict}."
+        yield f"{subject} is {_format_ratio(answer)} as large in {answer.subject} as in {answer.base}{amounts_note}."
 
 
 def _describe_growth(results: Results, scenario: Scenario, quantity: str, unit: str) -> Iterator[str]:
@@ -217,7 +216,7 @@ def _describe_growth(results: Results, scenario: Scenario, quantity: str, unit: 
 
 
 def _quote(name: str) -> str:
-    return f"`{name}`"
+    return f"“{name}”"
 
 
 def _format_estimate(estimate: Estimate, unit: str) -> str:
@@ -236,7 +235,7 @@ def _format_printed(estimate: Estimate, unit: format.Unit) -> str:
 def _format_amount(value: float, unit: str) -> str:
     """Return a printed number with its unit: `33.0 ms`."""
     if unit != printed.SECONDS:
-        return format.number(value)
+        return trim_zeros(format.number(value))
     time_unit = format.unit([value], Clock.WALL)
     return f"{format.number(value * time_unit.factor)} {time_unit.symbol}"
 
@@ -286,53 +285,54 @@ def _read_points(observation: object) -> list[tuple[float, float]]:
 def _describe_compared(
     results: Results, scenario: Scenario, answers: Mapping[str, Answer], output: OutputComparison | None
 ) -> Iterator[str]:
-    """Yield sentences that compare one environment with the reference: time, output, memory and printed numbers."""
+    """Yield sentences that compare one environment with the reference: time, output, memory and printed numbers.
+
+    The own work comes before the whole script, which includes the import of TensorFlow.
+    """
     has_steps = WHOLE in scenario.quantities
-    whole_script = answers.get(WHOLE if has_steps else STEP)
+    whole_script, own_work = answers.get(WHOLE if has_steps else STEP), answers.get(OWN)
+    comparison = describe_longer(results.run.plan.clock)
     if has_steps and (step := answers.get(STEP)):
         first_call = answers.get(FIRST_CALL)
-        comparison = describe_longer(results.run.plan.clock)
-        details = f"; its first call takes {_format_ratio(first_call)} {comparison}" if first_call else ""
-        sentence = _describe_first_row(results, f"A step of {scenario.script}", step)
-        yield f"{sentence}{details}{_explain_undecided(results, step)}."
+        details = f"; its first call takes {_format_factor(first_call)} {comparison}" if first_call else ""
+        yield _describe_first_row(results, f"A step of {scenario.script}", step, details)
     if whole_script:
-        without_import = answers.get(OWN)
         cells = [whole_script.findings[0].compared.cell, whole_script.findings[0].compared.other]
         has_import = any(_get_import_seconds(results, scenario, cell.environment) > 0.0 for cell in cells)
-        details = (
-            f", and {_format_ratio(without_import)} without the import of TensorFlow"
-            if without_import and has_import
-            else ""
-        )
-        sentence = _describe_first_row(results, scenario.script, whole_script)
-        yield f"{sentence}{details}{_describe_pythons(whole_script)}{_explain_undecided(results, whole_script)}."
+        pythons = _describe_pythons(whole_script)
+        if own_work and has_import:
+            whole = f"; with the import of TensorFlow, {_format_factor(whole_script)}{pythons}"
+            yield _describe_first_row(results, f"The own work of {scenario.script}", own_work, whole)
+        else:
+            yield _describe_first_row(results, scenario.script, whole_script, pythons)
     if output:
         yield _describe_output(output)
     if memory := answers.get(PEAK):
         yield f"The peak memory is {_format_ratio(memory)} as large in {memory.subject} as in {memory.base}."
 
 
-def _describe_first_row(results: Results, name: str, answer: Answer) -> str:
-    """Return a clause about the first row: `mine.py takes 2.10× (2.0 to 2.2) as long in tf2.13 as in tf2.12`."""
+def _describe_first_row(results: Results, name: str, answer: Answer, details: str) -> str:
+    """Return a sentence on the first row: `mine.py takes 2.10× (2.0 to 2.2) as long in tf2.13 as in tf2.12; ….`."""
     finding = answer.findings[0]
     comparison = describe_longer(results.run.plan.clock)
     sides = f"in {answer.subject} as in {answer.base}"
     if finding.verdict is Verdict.SAME:
-        return f"{name} takes {comparison} {sides}, within {format.share(results.run.plan.margin)}"
-    text = f"{name} takes {format_decided_ratio(finding.ratio, finding.deciding)} {comparison} {sides}"
-    if finding.verdict is Verdict.UNCLEAR:
-        return f"No clear difference: {text}"
-    return text
+        margin = format.share(results.run.plan.margin)
+        return f"{name} takes {comparison} {sides}, within {margin}{details}."
+    if finding.verdict is Verdict.UNCLEAR and finding.ratio.interval:
+        interval = format.format_interval(finding.ratio.interval)
+        cause = measurement.explain_unclear(results, finding.compared)
+        ratio = format.factor(finding.ratio.value)
+        return f"Can't tell ({interval}×): {name} takes {ratio} {comparison} {sides}{details}; {cause}."
+    if finding.verdict is Verdict.FASTER:
+        return f"{name} is {format.ratio(finding.ratio.inverse)} as fast {sides}{details}."
+    undecided = _explain_undecided(results, answer)
+    return f"{name} takes {format.ratio(finding.ratio)} {comparison} {sides}{details}{undecided}."
 
 
 def _explain_undecided(results: Results, answer: Answer) -> str:
-    """Return why the verdict is missing or unclear, and how to get a clear verdict."""
+    """Return why the verdict is missing, and how to get a verdict."""
     finding = answer.findings[0]
-    if finding.verdict is Verdict.UNCLEAR:
-        text = describe_rounds_needed(
-            results.found_of(answer.table.quantity), finding.compared.cell, finding.compared.settling
-        )
-        return f"; {text}" if text else ""
     if finding.verdict is not None:
         return ""
     control = results.found_of(answer.table.quantity).control_of(finding.compared.cell)
@@ -344,13 +344,20 @@ def _explain_undecided(results: Results, answer: Answer) -> str:
     return f"; {explain_withheld([finding])}{f': pass --rounds {FEWEST_ROUNDS} or more' if has_few_rounds else ''}"
 
 
+def _format_factor(answer: Answer) -> str:
+    """Return a ratio without its interval: `1.02×`, or `1.02× (unclear)`."""
+    finding = answer.findings[0]
+    note = " (unclear)" if finding.verdict is Verdict.UNCLEAR else ""
+    return f"{format.factor(finding.ratio.value)}{note}"
+
+
 def _format_ratio(answer: Answer) -> str:
     """Return a ratio with its interval: `1.02× (0.99 to 1.05)`, or `1.02× (0.95 to 1.09, unclear)`."""
     finding = answer.findings[0]
     interval = finding.ratio.interval
     if interval and finding.verdict is Verdict.UNCLEAR:
         return f"{format.factor(finding.ratio.value)} ({format.format_interval(interval)}, unclear)"
-    return format_decided_ratio(finding.ratio, finding.deciding)
+    return format.ratio(finding.ratio)
 
 
 def _describe_pythons(answer: Answer) -> str:
@@ -396,7 +403,7 @@ def _quote_difference(one: str | None, other: str | None) -> tuple[str, str]:
     def quote(line: str | None) -> str:
         if line is None:
             return "no such line"
-        return f"`{'…' if start else ''}{shorten(line[start:], CHARACTERS)}`"
+        return _quote(f"{'…' if start else ''}{shorten(line[start:], CHARACTERS)}")
 
     return quote(lines[0]), quote(lines[1])
 

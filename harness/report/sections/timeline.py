@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from harness.analysis.interference import RunInterference
 from harness.analysis.looks import RULES_WITH_LOOKS_AT_CLAIMS
-from harness.analysis.printed import is_printed
 from harness.analysis.results import Results
 from harness.analysis.timeline import Endings, Stopped
 from harness.model.launch import Protocol
@@ -13,7 +11,6 @@ from harness.model.scenario import CPUS
 from harness.model.texts import counted, format_cpu_list, format_plain
 from harness.report import format
 from harness.report.blocks import Items, Section, Text
-from harness.report.phrases import capitalize
 from harness.report.sections import interleaving
 
 #: The largest number of noisy rounds in the list.
@@ -31,58 +28,6 @@ def make_sections(results: Results) -> Iterator[Section]:
         ]
         note = "A round is noisy if other processes were active during its timed steps, whatever times were measured."
         yield Section("Noisy rounds", "disturbed", [Items([*items, *remainder]), Text(note, True)])
-
-
-def interference_of(results: Results) -> str:
-    """Return how many rounds of a run had interference from other processes, and how they were handled."""
-    quantities = [quantity for scenario in results.run.scenarios for quantity in scenario.quantities]
-    return describe_noisy_rounds(results.disturbance, prints=any(map(is_printed, quantities)))
-
-
-def describe_noisy_rounds(interference: RunInterference, *, prints: bool = False) -> str:
-    """Return how many rounds had interference. With `prints`, the run compares numbers that scripts print."""
-    count, subtraction = len(interference.disturbed), _describe_subtraction(interference, prints)
-    if not count:
-        if interference.rounds and not interference.told:
-            return "Interference is unknown: no launch recorded the activity of other processes."
-        return f"No round had interference from other processes.{subtraction}" if interference.rounds else ""
-    text = f"{count} of {counted(interference.rounds, 'round')} had interference from other processes"
-    unrepeated_count = count - interference.repeated
-    if not unrepeated_count:
-        repetition_note = (
-            "was repeated. Only the repetition counts" if count == 1 else "were repeated. Only the repetitions count"
-        )
-        return f"{text} and {repetition_note}.{subtraction}"
-    if not interference.repeated:
-        return f"{text} and {'was' if count == 1 else 'were'} not repeated.{subtraction}"
-    return f"{text}: {interference.repeated} repeated, and {unrepeated_count} included in the results.{subtraction}"
-
-
-def _describe_subtraction(interference: RunInterference, prints: bool) -> str:
-    """Return how much time other processes or a CPU quota took, and from which times this is subtracted."""
-    source = " from the measured times, but not from printed numbers" if prints else ""
-    contended, paused = (
-        _describe_shares(interference.taken, interference.launches),
-        _describe_shares(interference.stopped, interference.launches),
-    )
-    return "".join(
-        (
-            f" The CPU time of other processes is subtracted{source}: {contended}." if contended else "",
-            f" The time for which a CPU quota paused launches is subtracted{source}: {paused}." if paused else "",
-        )
-    )
-
-
-def _describe_shares(shares: Sequence[float], launches: int) -> str:
-    """Describe shares and launches: `3 % to 27 % of the time in 5 of 40 launches`; empty without shares."""
-    ends = dict.fromkeys(format.share(end) for end in (shares[0], shares[-1])) if shares else ()
-    return f"{' to '.join(ends)} of the time in {len(shares)} of {counted(launches, 'launch')}" if ends else ""
-
-
-def format_rounds(results: Results) -> str:
-    """Return the number of rounds with results: `5 rounds`, or `3 to 5 rounds`; without results, the planned rounds."""
-    numbers = sorted({table.rounds for table in results.tables})
-    return _format_round_range(numbers) if numbers else describe_planned(results.run.plan)
 
 
 def describe_planned(plan: Plan) -> str:
@@ -106,22 +51,20 @@ def describe_pinning(run: Run) -> str:
 
 
 def describe_rounds(results: Results) -> str:
-    """Describe the rounds: when groups stopped, the launches of a round, and their order."""
-    endings, seed = results.ended, results.run.plan.seed
-    order = f"The order is random (seed {seed})."
+    """Describe the rounds: when groups stopped, the control, the seed of the order, and the interleaving."""
+    endings, seed = results.ended, f"the seed of the order is {results.run.plan.seed}"
     if [stop.reason for stop in endings.stops] == [StopReason.OBSERVED] and not endings.active:
-        return f"none: no cell has anything to time, so the pilot observed everything. {order.rstrip('.')}"
+        return f"none: no cell has anything to time, so the pilot observed everything; {seed}"
     groups_with_control = [group for group in results.run.plan.groups if group.control]
     controlled_count = sum(group.controlled for group in groups_with_control)
     group_text = "each group" if controlled_count == len(groups_with_control) else counted(controlled_count, "group")
-    control_note = f", and the control cell of {group_text} twice" if controlled_count else ""
-    is_piloted = results.run.plan.piloted and any(group.piloted for group in results.run.plan.groups)
-    start = "A pilot round comes first and is not counted. After it, every round" if is_piloted else "Every round"
-    return (
-        f"{describe_stops(endings, results.run)}. {start} "
-        f"launches each cell once{control_note}. Each launch is a fresh process. {order} "
-        f"{capitalize(interleaving.describe_interleaving(results))}"
-    )
+    parts = [
+        describe_stops(endings, results.run),
+        f"with an A/A control in {group_text}" if controlled_count else "",
+        seed,
+        interleaving.describe_interleaving(results),
+    ]
+    return "; ".join(filter(None, parts))
 
 
 def describe_stops(endings: Endings, run: Run) -> str:
@@ -134,7 +77,7 @@ def describe_stops(endings: Endings, run: Run) -> str:
 def _describe_ending(stop: Stopped, groups: int, run: Run) -> str:
     plan, is_every_group, after = run.plan, stop.groups == groups, describe_after(stop.rounds)
     if stop.reason is StopReason.ROUNDS and is_every_group and not plan.ends_early:
-        return f"{_format_round_range(stop.rounds)} in every group, as planned"
+        return f"{format_round_range(stop.rounds)} in every group, as planned"
     width = (
         f"±{format.share(plan.precision)}"
         if plan.precision
@@ -162,10 +105,10 @@ def _describe_ending(stop: Stopped, groups: int, run: Run) -> str:
 
 def describe_after(numbers: Sequence[int]) -> str:
     """Return `after 8 rounds`. If there are several numbers, the text contains the smallest and the largest."""
-    return f"after {_format_round_range(numbers)}"
+    return f"after {format_round_range(numbers)}"
 
 
-def _format_round_range(numbers: Sequence[int]) -> str:
+def format_round_range(numbers: Sequence[int]) -> str:
     """Format numbers of rounds: `8 rounds`, `8 and 11 rounds`, or `8 to 20 rounds`; for 0, `the pilot`."""
     if numbers[-1] == 0:
         return "the pilot"
@@ -194,9 +137,8 @@ def _describe_by_time(results: Results) -> str:
     pilot = "the pilot of each group determines the times: " if planned.is_open else ""
     if any(machine.turns for machine in results.each_machine.values()):
         return (
-            f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then take a sample of at least "
-            f"{format_plain(planned.sample_seconds, 3)} s in each turn, and a few samples without interleaving at the "
-            "end"
+            f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then at least "
+            f"{format_plain(planned.sample_seconds, 3)} s in each turn"
         )
     is_single = {sampling.calls_per_sample == 1 for sampling in samplings}
     size_text = f"in samples of at least {format_plain(planned.sample_seconds, 3)} s"

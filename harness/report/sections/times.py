@@ -6,7 +6,6 @@ from typing import TypeVar
 from harness.analysis.results import Results
 from harness.analysis.statistics import FEWEST_FOR_INTERVAL
 from harness.analysis.tables import Row, ScenarioTable, Value
-from harness.model.defaults import LEVEL
 from harness.model.scenario import ENVIRONMENT, GROWTH, PERCENTILES, STEP
 from harness.model.texts import counted
 from harness.report import format, names, plots
@@ -18,13 +17,21 @@ from harness.report.phrases import capitalize, list_names
 #: If a table would have more columns of times than this, each environment has a separate line.
 COLUMNS = 8
 
-
-#: The reasons why the interval of a cell's time can be wider than the intervals of its ratios, and has another level.
-BETWEEN_ROUNDS = (
-    "These intervals include variation between rounds, which cancels out in the ratios. No verdict depends on them, so "
-    "each one has this confidence by itself; the intervals of ratios have it all together."
-)
-
+#: The name and the explanation of each mark.
+MARKS = {
+    UNEVEN: ("Uneven samples", "the mean and the median of a launch's samples differ by more than 10 %."),
+    OUTLYING: ("Outliers", "launches that are far from the other launches of their cell. The mean includes them."),
+    UNDONE: (
+        "Other number of steps",
+        "the framework counted a different number of steps from the launch, or its count can't be read, so this may "
+        "not be the time of one step.",
+    ),
+    CHANGING: (
+        "Changing time per step",
+        "it depends on the number of steps before it. The mean is over the measured steps, and cells are compared at "
+        "equal numbers of steps only.",
+    ),
+}
 
 Labelled = TypeVar("Labelled")
 
@@ -41,19 +48,17 @@ def make_label_columns(table: ScenarioTable, row: Callable[[Labelled], Row]) -> 
     ]
 
 
-def make_times(results: Results, table: ScenarioTable, *, is_first: bool) -> Iterator[Block]:
-    """Yield the table of times, its chart and the meaning of its marks. The first table explains its intervals."""
-    unit = unit_of(table)
+def make_times(results: Results, table: ScenarioTable) -> Iterator[Block]:
+    """Yield the table of times, its chart and the meaning of its marks."""
     varying_axes = names.find_varying_axes(table)
     constants = [f"{axis} = {table.rows[0].axes[axis]}" for axis in table.row_axes if axis not in varying_axes]
     if constants:
         yield Text(f"The same in all rows: {', '.join(constants)}.", True, where=FILES)
     yield make_times_table(table)
-    yield Text(_explain_intervals(table, unit, is_first=is_first), True, where=FILES)
     yield from map(Figure, times_chart.draw(results, table))
     yield from (
         Text(sentence, True, where=FILES)
-        for sentence in [*_explain_marks(table), *_explain_no_percentiles(results, table)]
+        for sentence in [*_explain_intervals(table), *_explain_marks(table), *_explain_no_percentiles(results, table)]
     )
 
 
@@ -122,22 +127,12 @@ def _make_time_entry(table: ScenarioTable, index: int, unit: Unit, row: Row) -> 
     )
 
 
-def _explain_intervals(table: ScenarioTable, unit: Unit, *, is_first: bool) -> str:
-    """Explain the intervals next to the times."""
-    rounds, step = table.rounds, capitalize(names.name_values(table))
-    step += f" in {unit.symbol}" if unit.symbol else ""
-    if rounds == 1:
-        return f"{step}, from one round: no intervals, no verdict."
-    if rounds < FEWEST_FOR_INTERVAL:
-        return f"{step}: means of {counted(rounds, 'round')}, too few for intervals."
-    has_fewer = any(value.estimate and value.estimate.rounds < rounds for *_, value in table.times())
-    counts = " (fewer if n= is shown)" if has_fewer else ""
-    level = format.level(LEVEL)
-    text = (
-        f"{step}; ± or the range in brackets is a {level} confidence interval over {counted(rounds, 'round')}{counts}."
-    )
-    compares = is_first and any(column.other for column in table.columns) and table.quantity != GROWTH
-    return f"{text} {BETWEEN_ROUNDS}" if compares else text
+def _explain_intervals(table: ScenarioTable) -> Iterator[str]:
+    """Yield why times have no intervals, or that some have fewer rounds."""
+    if table.rounds < FEWEST_FOR_INTERVAL:
+        yield f"{counted(table.rounds, 'round')}: too few for intervals."
+    elif any(value.estimate and value.estimate.rounds < table.rounds for *_, value in table.times()):
+        yield f"n= is the number of rounds if it isn't {table.rounds}."
 
 
 def _name_unit(table: ScenarioTable, unit: Unit) -> str:
@@ -145,7 +140,7 @@ def _name_unit(table: ScenarioTable, unit: Unit) -> str:
 
 
 def _explain_marks(table: ScenarioTable) -> list[str]:
-    """Explain the marks next to numbers, with one sentence per mark, which lists the marked numbers."""
+    """List the marked numbers of each mark. How to read the report explains the marks."""
     axes = names.find_varying_axes(table)
     by_mark: dict[str, list[str]] = {UNEVEN: [], OUTLYING: [], UNDONE: [], CHANGING: []}
     for row, column, value in table.times():
@@ -153,17 +148,7 @@ def _explain_marks(table: ScenarioTable) -> list[str]:
             by_mark[mark].append(
                 f"{names.name_cell(table, row, column.side, axes)}: {extent}{_plot_trend(value, mark)}"
             )
-    sentences = {
-        UNEVEN: "Uneven samples: the mean and the median of a launch's samples differ by more than 10 %. "
-        "Affected launches:",
-        OUTLYING: "Outliers: some launches of a cell are far from its other launches. The mean includes these "
-        "outliers. Affected launches:",
-        UNDONE: "The framework counted a different number of steps from the launch, or its count can't be read, so "
-        "this may not be the time of one step:",
-        CHANGING: f"{capitalize(table.clock.time)} per step depends on the number of steps before it. The mean is over "
-        "the measured steps, and cells are compared at equal numbers of steps only:",
-    }
-    return [f"{mark} {sentences[mark]} {list_names(members)}." for mark, members in by_mark.items() if members]
+    return [f"{mark} {MARKS[mark][0]}: {list_names(members)}." for mark, members in by_mark.items() if members]
 
 
 def _plot_trend(value: Value, mark: str) -> str:

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.results import Results
-from harness.model.launch import CPU_QUOTA
 from harness.model.run import Stop, StopReason
 from harness.model.texts import format_duration
-from harness.report.blocks import Text, walk_blocks
+from harness.report.blocks import Text
 from harness.report.sections import continuation, summary
 from tests.claims import BETTER, WORSE, claimed_scenario
-from tests.factories import COMPARE, cell, cells, groups, launch, rounds, run, scenario
+from tests.factories import COMPARE, cell, cells, groups, rounds, run, scenario
 
 TIMES = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
 BOTH = {**TIMES, **{cell(c.environment, call="train_on_batch", mode=c.axes["mode"]): 0.01 for c in TIMES}}
@@ -53,9 +52,7 @@ def test_sentences_about_what_would_settle_unclear_comparisons(snapshot):
         "nothing is unclear": SETTLED,
     }
     assert {
-        name: [
-            block.words if isinstance(block, Text) else block.text for block in continuation.make_suggestion(measured)
-        ]
+        name: [block.words if isinstance(block, Text) else block.text for block in continuation.make_advice(measured)]
         for name, measured in runs.items()
     } == snapshot
     assert continuation.find_rounds_to_settle(by_precision) is None
@@ -67,11 +64,11 @@ def test_the_suggestion_continues_the_groups_of_unclear_comparisons_alone():
     unclear = {member: 0.0108 if member == cell("tf2.0", mode="eager") else 0.01 for member in TIMES}
     launches = [*rounds(times, count=50, spread=0.002), *rounds(unclear, count=5, spread=0.03)]
     measured = Results(run(BOTH, scenarios=[scenario(compare=PICK)]), [replace(x, seconds=30.0) for x in launches])
-    text, command = continuation.make_suggestion(measured)
+    text, command = continuation.make_advice(measured)
     assert measured.unsettled_groups == [FIT]
     total = continuation.find_rounds_to_settle(measured)
     assert total < 50
-    assert f"({total - 5} more, about {format_duration(4 * 30.0 * (total - 5))})" in text.words
+    assert text.words.startswith(f"{total - 5} more rounds (about {format_duration(4 * 30.0 * (total - 5))})")
     assert command.text.endswith(f" --rounds {total} --unsettled")
     # too few rounds are unsettled too, but not what is too close to the margin
     assert Results(measured.run, [x for x in measured.launches if x.round < 3]).unsettled_groups == [FIT, OTHER]
@@ -85,16 +82,15 @@ def test_the_command_after_an_early_end_depends_on_what_is_unclear():
 
     # more rounds are of no use to a run that is settled
     settled = end_by_budget(SETTLED)
-    (text,) = continuation.list_early_end(settled)
-    assert text in list(walk_blocks(next(summary.make_sections(settled)).blocks))
+    assert list(continuation.make_advice(settled)) == []
     # one that somebody interrupted is continued whatever it found
     interrupted = end(settled, {name: Stop(StopReason.INTERRUPTED, 5) for name in settled.run.stops})
-    _, command = continuation.list_early_end(interrupted)
+    _, command = advice = list(continuation.make_advice(interrupted))
     assert command.text == f"harness matrix --resume results/{settled.run.id}"
-    # what settles the unclear comparisons has a command of its own
+    assert advice == next(summary.make_sections(interrupted)).blocks[-2:]
+    # what settles the unclear comparisons is the only advice
     unclear = end_by_budget(make_unsettled(0.0112, 0.025))
-    assert list(continuation.list_early_end(unclear)) == [text]
-    _, command = continuation.make_suggestion(unclear)
+    _, command = continuation.make_advice(unclear)
     assert command.text.endswith(f"--rounds {continuation.find_rounds_to_settle(unclear)} --unsettled")
 
 
@@ -125,10 +121,6 @@ def test_what_ended_a_run_before_its_rounds_and_the_command_that_continues_it(sn
         name: [continuation.explain_early_end(Results(planned, [])), continuation.make_resume_command(planned)]
         for name, planned in runs.items()
     }
-    # under a CPU quota, the budget is longer
-    paused = [launch(cell(), resources={CPU_QUOTA: 0.5, "steady_own_cpus": 1.0})]
-    for name in ("a suite's budget", "the default budget"):
-        texts[f"{name}, under a quota"] = [continuation.explain_early_end(Results(runs[name], paused))]
     assert texts == snapshot
     assert {
         continuation.make_resume_command(replace(planned, merged=["one", "other"])) for planned in runs.values()

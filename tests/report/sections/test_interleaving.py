@@ -32,8 +32,7 @@ def test_how_launches_of_a_round_ran(snapshot):
     }
     texts = {name: interleaving.describe_interleaving(results) for name, results in runs.items()}
     assert {**texts, "sampling": timeline.describe_sampling(interleave())} == snapshot
-    text = texts["in turns"]
-    assert timeline.describe_rounds(runs["in turns"]).endswith(f". {text[0].upper()}{text[1:]}")
+    assert timeline.describe_rounds(runs["in turns"]).endswith(f"; {texts['in turns']}")
 
 
 def test_checks_and_warnings(snapshot):

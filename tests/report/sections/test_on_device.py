@@ -5,10 +5,11 @@ from dataclasses import replace
 from harness.analysis.results import Results
 from harness.model.environment import Device
 from harness.model.launch import ON_DEVICE
-from harness.report.blocks import Callout, Where
+from harness.report.blocks import Where
 from harness.report.formats import json_
-from harness.report.sections import on_device, scenarios, summary
+from harness.report.sections import how_to_read, on_device, scenarios, summary
 from tests.factories import RESOURCES, cell, rounds, run
+from tests.report.sections import reading
 from tests.report.sections.reading import column, make, render, tables, texts
 
 OLD, NEW = (cell(environment, device=Device.GPU) for environment in ("tf1.14", "tf2.0"))
@@ -63,7 +64,8 @@ def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(snapshot)
         (section,) = scenarios.make_sections(results)
         table = tables(section)[0]
         assert column(table, "verdict") == ["slower"]
-        assert (on_device.LEGEND in texts(section, Where.PASTE)) is (min(old, new) < 0.5)
+        (legends,) = how_to_read.make_sections(results)
+        assert (on_device.LEGEND in texts(legends, Where.PASTE)) is (min(old, new) < 0.5)
         document = json_.build(results)
         (compared,) = document.comparisons
         assert [result.on_device.kernels for result in document.cells] == [old, new]
@@ -84,5 +86,5 @@ def test_the_answer_warns_of_launch_bound_cells(snapshot):
     }
     warnings = {name: list(on_device.list_warnings(results)) for name, results in runs.items()}
     assert warnings == snapshot
-    (alert,) = [block for block in next(summary.make_sections(runs["one cell"])).blocks if isinstance(block, Callout)]
-    assert warnings["one cell"][0] in [block.words for block in alert.blocks]
+    texts = reading.texts(next(summary.make_sections(runs["one cell"])), Where.PASTE)
+    assert warnings["one cell"][0] in texts

@@ -14,7 +14,8 @@ RESULTS = Results(run(SECONDS), rounds(SECONDS))
 
 def list_commands(results):
     (section,) = reproduce.make_sections(results)
-    return code(section)
+    (block,) = code(section)
+    return [line for line in block.splitlines() if not line.startswith("#")]
 
 
 def test_the_command_is_that_of_the_run_with_the_seed():

@@ -13,7 +13,7 @@ from harness.analysis.work_equivalence import Work, WorkCheck
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.report.blocks import Table, Where
-from harness.report.sections import scenarios
+from harness.report.sections import build, scenarios
 from harness.report.sections.remarks import make_remark
 from tests.factories import COMPARE, ENVIRONMENTS, broken, cell, cells, growing, launch, rounds, run, scenario
 from tests.quantified import quantified, quantified_run
@@ -96,7 +96,7 @@ def test_a_ratio_opens_both_of_its_cells_and_is_sorted_by_its_value():
     assert entry.order == pytest.approx(2.7)
 
 
-def test_without_any_verdict_there_is_no_column_and_one_line_says_why(snapshot):
+def test_without_any_verdict_there_is_no_column_and_remarks_say_why(snapshot):
     times, graph = dict.fromkeys(cells(), 0.01), cells(modes=["graph"])
     far, near = (dict(zip(graph, (0.01, seconds), strict=True)) for seconds in (0.03, 0.014))
     biased = rounds(times, spread=0.001, controls={cell(): 0.011}, fingerprint={"parameters": 1})
@@ -111,8 +111,8 @@ def test_without_any_verdict_there_is_no_column_and_one_line_says_why(snapshot):
     assert {name: reading.texts(section)[0] for name, section in sections.items()} == snapshot
     headings = {name: reading.heads(find_comparisons(section)) for name, section in sections.items()}
     assert [name for name, heads in headings.items() if "verdict" in heads] == ["three rounds", "two rounds, far"]
-    # the line above the table says it, and no remark repeats it
-    assert "remarks" not in headings["a control beyond the margin"]
+    remarks = reading.column(find_comparisons(sections["a control beyond the margin"]), "remarks")
+    assert set(remarks) == {"identical cells differed by more than the margin"}
 
 
 def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.SAME, reason="", pythons=None, at=2.0):
@@ -156,8 +156,9 @@ def test_steps_of_a_curve_have_no_numbers_where_warm_ups_are_not_counted():
     assert "10.5 ms at first, 29.5 ms 180 steps later" in uncounted
 
 
-def test_what_ratios_are_is_said_in_the_first_section_alone():
+def test_what_ratios_are_is_said_once():
     other = scenario("other", compare=COMPARE[:1])
     times = {**dict.fromkeys(cells(), 0.01), **{cell(name, of="other"): 0.01 for name in ("tf1.14", "tf2.0")}}
-    sections = scenarios.make_sections(Results(run(times, scenarios=[scenario(), other]), rounds(times)))
-    assert [sum("A ratio is" in text for text in reading.texts(section)) for section in sections] == [1, 0]
+    report = build(Results(run(times, scenarios=[scenario(), other]), rounds(times)))
+    counts = {part.title: sum("A ratio is" in text for text in reading.texts(part)) for part in report}
+    assert (counts["How to read this"], sum(counts.values())) == (1, 1)

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from harness.analysis.interference import NoisyRound, RunInterference
 from harness.analysis.results import Results
 from harness.model.launch import Limits, Protocol, Sample, Sampling
 from harness.model.run import Stop, StopReason
@@ -77,37 +76,10 @@ def test_rounds_sampling_and_pinning(snapshot):
         "one or four cores": timeline.describe_pinning(on_cores),
         "slots": timeline.describe_pinning(run(host={"slots": ["0", "1"]})),
         "all cores": timeline.describe_pinning(run(asked={"limits": Limits()})),
-        "planned rounds": timeline.format_rounds(Results(run(), [])),
-        "counted rounds": timeline.format_rounds(Results(run(), rounds(TIMES, count=3))),
     } == snapshot
 
 
 # What disturbed it.
-
-
-def test_how_many_rounds_were_disturbed_and_how_much_time_is_subtracted(snapshot):
-    def describe(*repeated, launches=30, contended=(), stopped=(), **changes):
-        noisy = [NoisyRound("group", number, "why", is_repeated) for number, is_repeated in enumerate(repeated, 1)]
-        return timeline.describe_noisy_rounds(
-            RunInterference(True, 9, noisy, launches, list(contended), list(stopped)), **changes
-        )
-
-    assert {
-        "none": describe(),
-        "one repeated": describe(True),
-        "two repeated": describe(True, True),
-        "one of two repeated": describe(True, False),
-        "one not repeated": describe(False),
-        "two not repeated": describe(False, False),
-        "none, and time": describe(contended=[0.04, 0.1, 0.215]),
-        "one repeated, and time": describe(True, contended=[0.04, 0.1, 0.215]),
-        "one of two repeated, and time": describe(True, False, contended=[0.04]),
-        "one not repeated, and time": describe(False, launches=1, contended=[0.05]),
-        "time and a quota": describe(contended=[0.05], stopped=[0.4, 0.5]),
-        "printed numbers": describe(launches=1, contended=[0.05], prints=True),
-        "unknown": timeline.describe_noisy_rounds(RunInterference(False, 9, [], 30, [])),
-        "no rounds": timeline.describe_noisy_rounds(RunInterference(False, 0, [], 0, [])),
-    } == snapshot
 
 
 def list_noisy_rounds(launches):

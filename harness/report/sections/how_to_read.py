@@ -1,0 +1,108 @@
+"""How to read a report: the meaning of its numbers, said once at its end."""
+
+from collections.abc import Iterator, Sequence
+
+from harness.analysis.quantities import PIECE
+from harness.analysis.results import Results
+from harness.model.defaults import ALPHA, FEWEST_ROUNDS, LEVEL
+from harness.model.scenario import GROWTH, PERCENTILES
+from harness.model.texts import joined
+from harness.report import format
+from harness.report.blocks import FILES, Items, Section
+from harness.report.comparisons import HOLM, ComparisonLine, list_all_lines
+from harness.report.format import marks
+from harness.report.sections import claims, on_device
+from harness.report.sections.timeline import describe_after
+from harness.report.sections.times import MARKS
+
+#: The explanation of verdicts with few rounds.
+ALIKE = "With fewer than {} rounds, intervals assume that launches vary equally, and verdicts need a ratio beyond 1.5×."
+
+_MODERATED = "The variance of a ratio is adjusted towards the variance of its group (Smyth 2004)."
+
+_ROUNDS = (
+    "Each round runs every cell once, in a fresh process and in random order. Times have "
+    f"{format.level(LEVEL)} intervals over the rounds, which include variation that cancels out in ratios."
+)
+
+
+def make_sections(results: Results) -> Iterator[Section]:
+    """Yield the section with the explanations that this report needs."""
+    sentences = list(_list_sentences(results))
+    if sentences:
+        yield Section("How to read this", "reading", [Items(sentences, where=FILES)])
+
+
+def _list_sentences(results: Results) -> Iterator[str]:
+    lines, level = list_all_lines(results), format.level(LEVEL)
+    if results.tables:
+        yield _ROUNDS
+    if results.claims:
+        yield claims.EXPLANATION
+    if not lines:
+        return
+    margin = format.share(results.run.plan.margin)
+    quantities = {line.table.quantity for line in lines}
+    yield (
+        "A ratio is the first value divided by the second. In a plot, ● is the ratio, ─ its interval, and │ is 1. All "
+        f"intervals of ratios in one table together have at least {level} confidence, and so do its verdicts."
+    )
+    yield (
+        f"A verdict describes the first side. Differences below {margin} are “same”, or “unclear” if the interval "
+        "allows more."
+    )
+    if GROWTH in quantities:
+        yield (
+            "Memory growth has differences instead of ratios: what each call of the first cell keeps, minus the same "
+            f"of the second. The margin is {format.bytes_(PIECE)} over the later half of the calls."
+        )
+    if shares := [f"{name} ({format.share(PERCENTILES[name])})" for name in PERCENTILES if name in quantities]:
+        yield (
+            f"{joined(shares)}: this share of the single steps of a launch took at most this long. Each launch has one "
+            "value. CPU contention isn't subtracted."
+        )
+    yield from _explain_intervals(results, lines)
+    seen = {mark for table in results.all_tables for *_, value in table.times() for mark in marks(value, table.clock)}
+    yield from (f"{mark} {name}: {explanation}" for mark, (name, explanation) in MARKS.items() if mark in seen)
+    yield from _describe_looks(results, lines)
+    if any(on_device.make_remark(results, line.compared) for line in lines):
+        yield on_device.LEGEND
+    if any(line.compared.work.work == "not checked" for line in lines):
+        yield "Work not checked: the launches recorded nothing that shows whether both cells did the same work."
+
+
+def _explain_intervals(results: Results, lines: Sequence[ComparisonLine]) -> Iterator[str]:
+    with_interval = [line for line in lines if line.compared.ratio.interval]
+    if any(line.compared.ratio.rounds < FEWEST_ROUNDS for line in with_interval):
+        yield ALIKE.format(FEWEST_ROUNDS)
+    # Holm's procedure judges the comparisons of a table together
+    if len(with_interval) > len({id(line.table) for line in with_interval}):
+        yield f"{HOLM} {_MODERATED}"
+
+
+def _describe_looks(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[str]:
+    """Yield explanations if verdicts were computed more than once during the run, because this changes their level."""
+    run, looks = results.run, [results.found.look(line.compared.cell) for line in compared]
+    previous = [describe_after(sorted(set(look.values()))) for look in run.looks]
+    shares = sorted({look.share for look in looks})
+    reduced = [format.share(ALPHA * share) for share in shares if share < 1.0]
+    if previous and reduced:
+        levels = " to ".join(dict.fromkeys((reduced[0], format.share(ALPHA * shares[-1]))))
+        yield (
+            f"This run was reported {joined(previous)}, and then continued. Its verdicts now use a level of {levels} "
+            f"instead of {format.share(ALPHA)}, so that all of its reports together have a wrong verdict in at most "
+            f"{format.share(ALPHA)} of runs."
+        )
+    elif reduced:
+        levels = " to ".join(dict.fromkeys((reduced[0], reduced[-1])))
+        yield (
+            "A group ended when the outcomes of its claims were clear. After the first check of a group, its verdicts "
+            f"use a level of {levels} instead of {format.share(ALPHA)}, so that all checks together show a wrong "
+            f"outcome in at most {format.share(ALPHA)} of runs."
+        )
+    if run.plan.precision and any(look.settled for look in looks):
+        yield (
+            f"A group ended when the interval of each comparison was within ±{format.share(run.plan.precision)} or its "
+            "verdict was clear. If a verdict became clear with a wider interval, this interval has the level at which "
+            "the verdict became clear."
+        )
