@@ -28,7 +28,7 @@ ATTRIBUTES = frozenset(
         *("title", "anchor", "blocks", "text", "items", "language", "summary"),
         *("caption", "noun", "heads", "lines", "entries", "legend", "order", "stands_out"),
         *("is_code", "is_label", "is_number", "is_verdict"),
-        *("picture", "file", "words", "alt", "notes"),
+        *("picture", "file", "dark_file", "words", "alt", "notes"),
     )
 )
 
