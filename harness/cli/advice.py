@@ -20,7 +20,7 @@ _OPTIONS_ADVICE = (
 #: The options that most people use, the most used first. `-h` shows the first _BRIEF_COUNT of a command.
 _USUAL = (
     *("-s", "--suite", "--good", "--bad", "--find-fix", "-e", "--dry-run", "--budget", "--rounds", "--family", "--all"),
-    *("--grep", "--function", "--with", "-a", "--gpu", "--backend", "--trust"),
+    *("--grep", "--function", "--with", "--scan", "-a", "--gpu", "--backend", "--trust"),
 )
 _BRIEF_COUNT = 8
 #: The key of a context for whether help is brief.
