@@ -16,7 +16,7 @@ from harness.model.history import Decision, Key, Series, Summary
 from harness.model.texts import counted, format_number, joined, remove_password
 from harness.report.blocks import Block, Code, Column, Items, Text, tabulate
 from harness.report.escape import escape_terminal
-from harness.report.markdown import render_blocks
+from harness.report.markdown import render_blocks, shorten
 
 #: Limits for issues, in characters. GitHub's own limits are 65,536 for a body and 256 for a title.
 BODY_CHARACTERS, TITLE_CHARACTERS = 60_000, 240
@@ -67,7 +67,7 @@ class Alert:
             "series": sorted(self.series)[:100],
         }
         mark = f"<!-- harness-alarm {json.dumps(fields)} -->\n"
-        return mark + _shorten_body(remove_password(self.body), BODY_CHARACTERS - len(mark))
+        return mark + shorten(remove_password(self.body), BODY_CHARACTERS - len(mark), "harness history report")
 
 
 def find_alerts(
@@ -243,11 +243,3 @@ def _format_ratio(ratio: float, low: float, high: float) -> str:
 def hash_text(text: str) -> str:
     """Return a short hash, for the hidden comment of an issue."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _shorten_body(text: str, limit: int) -> str:
-    """Return the text, cut at the end of a line if it has more than `limit` characters."""
-    if len(text) <= limit:
-        return text
-    ending = "\n\n… The rest exceeds the size limit of an issue. To see the whole report: `harness history report`."
-    return text[: limit - len(ending)].rsplit("\n", 1)[0] + ending

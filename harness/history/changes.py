@@ -84,12 +84,7 @@ def compare(
 def render(comparison: HistoryComparison) -> str:
     """Return the changes as Markdown, within LIMIT. Lines at the end are left out."""
     text = markdown.render_full(_build_sections(comparison))
-    if len(text) <= LIMIT:
-        return text
-    return (
-        text[:LIMIT].rpartition("\n")[0]
-        + "\n\nThe rest exceeds the size limit. To see everything: harness history report -o history.html\n"
-    )
+    return markdown.shorten(text, LIMIT, "harness history report -o history.html")
 
 
 def _build_sections(comparison: HistoryComparison) -> list[Section]:

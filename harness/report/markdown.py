@@ -75,6 +75,14 @@ def split_report(sections: Sequence[Section], folder: str, limit: int = LIMIT) -
     )
 
 
+def shorten(text: str, limit: int, command: str) -> str:
+    """Return Markdown, cut at the end of a line if it has more than `limit` characters. `command` shows all of it."""
+    if len(text) <= limit:
+        return text
+    ending = f"\n\n… The rest exceeds the size limit. To see everything: `{command}`\n"
+    return text[: limit - len(ending)].rpartition("\n")[0] + ending
+
+
 def render_full(sections: Sequence[Section], template: str = "full.md.j2") -> str:
     """Return the whole report as one text, in the layout of a file in `templates/`; empty if nothing is shown."""
     visible_sections = [visible for section in sections if (visible := section.shown(Where.PASTE | Where.DETAILS))]
