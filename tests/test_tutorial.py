@@ -62,7 +62,7 @@ def stored(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/how-to/run-a-script.md"])
 def test_the_screen_of_a_page_is_what_the_stored_run_prints(page, stored):
     command = "$ harness run train.py -e tf2.15,tf2.16\n"
-    (screen,) = [text for kind in ("console", "text") for text in blocks(page, kind) if "without the import" in text]
+    (screen,) = [text for kind in ("console", "text") for text in blocks(page, kind) if "peak memory" in text]
     launches = re.findall(r"^\[[\d/]+\] .*\n", screen, flags=re.MULTILINE)
     rest = screen.rpartition(launches[-1] if launches else command)[2]
     process = run(stored.parents[1], "report", str(stored.relative_to(stored.parents[1])))
