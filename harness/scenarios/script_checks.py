@@ -54,7 +54,7 @@ def check_names(path: Path, text: str, files: Collection[str]) -> list[str]:
         is_written = text.count(Path(name).name) > 1
         if not is_written and Path(name).name not in files and (name.startswith("/") or not (folder / name).exists()):
             fix = f"Launches can't read other files of this machine. Copy the file next to {path.name}, and read it as "
-            fix += f"{Path(name).name!r}." if "/" in name else f"{name!r}, or pass it: --with PATH/{name}"
+            fix += f"{Path(name).name!r}." if name.startswith("/") else f"{name!r}, or pass it: --with PATH/{name}"
             problems[name] = make_problem(path, text, line, f"The file {name!r} is missing.", fix)
     certain = [problem for name, problem in problems.items() if name in names.certain]
     if certain:
