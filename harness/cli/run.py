@@ -1,6 +1,8 @@
 """`harness run`."""
 
 import re
+import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -53,7 +55,13 @@ _TEXTS = {
 def run(
     request: Request,
     *,
-    script: Annotated[Path, typer.Argument(help="A Python file or a notebook.", show_default=False)],
+    script: Annotated[
+        Path,
+        typer.Argument(
+            help="A Python file, a notebook, a saved issue, or a link to an issue, a gist or a file on GitHub.",
+            show_default=False,
+        ),
+    ],
     arguments: Annotated[
         list[str] | None, typer.Argument(metavar="[-- ARGUMENT...]", help="The script's own arguments.")
     ] = None,
@@ -106,6 +114,15 @@ def run(
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,
+    compat_v1: Annotated[
+        bool,
+        typer.Option(
+            "--compat-v1",
+            help="Run a script for TensorFlow 1 in every release: through tensorflow.compat.v1, with the behavior of "
+            "version 2 off.",
+            rich_help_panel=OptionPanel.WHAT,
+        ),
+    ] = False,
     fail_on: Annotated[
         options.FailOn | None,
         typer.Option(
@@ -133,7 +150,8 @@ def run(
             "script.",
             f"Use -e: harness run {script} -e {','.join(arguments)}",
         )
-    script_request, sentences = session.scripts.make_request(
+    make_request = partial(
+        session.scripts.make_request,
         script,
         request,
         arguments=arguments or (),
@@ -144,6 +162,12 @@ def run(
         files=with_ or (),
         stdin=stdin,
     )
+    script_request, sentences = make_request(compat_v1=compat_v1)
+    is_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    if not compat_v1 and is_terminal and (names := session.scripts.find_v1_names(script_request)):
+        say(f"{names}. `tensorflow.compat.v1` has them.")
+        if typer.confirm("Run the script through tensorflow.compat.v1 in all environments?", default=True, err=True):
+            script_request, sentences = make_request(compat_v1=True)
     for sentence in sentences:
         say(sentence)
     if dry_run:

@@ -39,6 +39,7 @@ from harness.environments.requested import (
     ReleaseLine,
     Requested,
     parse_requested,
+    sort_packages,
 )
 from harness.files import get_cache_dir, parse_json, read_text, write_atomically
 from harness.model.environment import KERAS, TENSORFLOW, Environment
@@ -233,9 +234,12 @@ def _resolve_base(override: Override, environments: Mapping[str, Environment]) -
     if base.gpu_image:
         raise UsageError(f"Packages of {base.name} can't be replaced: they come from an image, not from a lock file.")
     if base.base:
-        merged = parse_requested("+".join([base.asked, *override.packages]))
-        if not isinstance(merged, Override):
+        original = parse_requested(base.asked)
+        if not isinstance(original, Override):
             raise UsageError(f"Packages of {base.name} can't be replaced: one of them comes from a source.")
+        packages = sort_packages([*original.packages, *override.packages])
+        merged = parse_requested("+".join([str(original.base), *packages]))
+        assert isinstance(merged, Override)
         return _resolve_base(merged, environments)
     return replace(override, base=_read_request(base)), base
 

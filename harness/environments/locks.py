@@ -7,7 +7,7 @@ import hashlib
 import re
 import shlex
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -110,8 +110,19 @@ def load_lock(
         # TensorFlow is in the base image, and not in the lock
         pinned = {"tensorflow": environment.tensorflow, **pinned}
     lock = Lock(path=path, sha256=hashlib.sha256(data).hexdigest(), pins=pinned)
-    base = _load_base(project, environment, device, builds=builds) if environment.wheel else None
+    base = _load_base(project, environment, device, builds=builds) if environment.base else None
+    if base and not environment.wheel and not _only_adds(pinned, base.lock.pins):
+        base = None
     return Requirement(environment=environment, device=device, lock=lock, base=base)
+
+
+def _only_adds(new: Mapping[str, str], old: Mapping[str, str]) -> bool:
+    """Return whether packages only are added, so that they can be installed over the image of the base.
+
+    Not CUDA's, because the loader's cache in the image lists their folders.
+    """
+    added = new.keys() - old.keys()
+    return old.items() <= new.items() and not any(name.startswith("nvidia-") for name in added)
 
 
 def load_locks(

@@ -4,7 +4,7 @@
     latest, tf2.21+keras-nightly@2026-08-01    ReleaseLine: a changing version, such as the newest one
     tensorflow==2.0.0,keras==2.3.1             Pinned: requirements
     tf2.15@py3.9                               OnPython: an environment with another version of Python
-    tf2.0+numpy==1.21.6                        Override: an environment with replaced packages
+    tf2.0+numpy==1.21.6, tf2.15+psutil         Override: an environment with replaced or added packages
     tf2.21+keras@/path/to/checkout             FromSource: an environment with a package that is built from a source
     requirements.txt                           Files: a file that lists packages
 
@@ -13,7 +13,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from harness.environments.requirements import normalize, parse_exact, parse_requirement
-from harness.model.environment import KERAS, LINES, TENSORFLOW
+from harness.model.environment import LINES, TENSORFLOW
 from harness.model.errors import UsageError
 from harness.model.texts import find_nearest, joined
 
@@ -122,7 +122,7 @@ class OnPython:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """An environment, and packages that replace those in its lock: PEP 508 requirements, sorted by name."""
+    """An environment, and packages that are added to its lock, or replace packages there: PEP 508, sorted."""
 
     base: Named | Pinned | OnPython
     packages: Sequence[str]
@@ -272,12 +272,9 @@ def _parse_line(text: str, today: Callable[[], date]) -> ReleaseLine | None:
 
 
 def _parse_override(text: str) -> Override:
-    base, *parts = (part.strip() for part in _PLUS.split(text))
-    is_pinned = bool(re.search(_OPERATOR, base))
-    if not base or (not is_pinned and "+" in base) or not parts:
-        nearest = find_nearest(text.rpartition("+")[2], KERAS[1:])
-        hint = f" Did you mean {text.rpartition('+')[0]}+{nearest}?" if nearest else ""
-        raise _make_error(text, "the package to replace needs a version", f"{_OVERRIDE_EXAMPLE}{hint}")
+    base, *parts = _split_packages(text)
+    if not base:
+        raise _make_error(text, "there is no environment before the plus", _OVERRIDE_EXAMPLE)
     requirements = [_parse_requirement(part, text, _OVERRIDE_EXAMPLE) for part in parts]
     names = [canonicalize_name(requirement.name) for requirement in requirements]
     duplicate = next((name for name in names if names.count(name) > 1), "")
@@ -286,7 +283,21 @@ def _parse_override(text: str) -> Override:
     requested = parse_requested(base)
     if not isinstance(requested, Named | Pinned | OnPython):
         raise _make_error(text, f"packages of {base!r} can't be replaced", _OVERRIDE_EXAMPLE)
-    return Override(requested, sorted(map(normalize, requirements)))
+    return Override(requested, sort_packages(map(normalize, requirements)))
+
+
+def sort_packages(texts: Iterable[str]) -> list[str]:
+    """Return requirements in the order of their names, without a version first, because of `_split_packages`."""
+    return sorted(texts, key=lambda text: (bool(re.search(_OPERATOR, text)), text))
+
+
+def _split_packages(text: str) -> list[str]:
+    """Split a text at each plus before a package. After a version, a plus before a mere word is part of the version."""
+    parts = list[str]()
+    for piece in _PLUS.split(text):
+        first, *words = piece.split("+")
+        parts += [piece] if re.search(_OPERATOR, first) else [first, *words]
+    return [part.strip() for part in parts]
 
 
 def _parse_pinned(text: str) -> Pinned:

@@ -140,8 +140,8 @@ class Lock:
 class Requirement:
     """An environment on a device, with its lock: the input of a backend's `prepare`.
 
-    If the environment has its own wheel, the wheel is installed over the environment `base`. `is_second`: the run has
-    the environment on the CPU too.
+    If the environment has its own wheel, or only adds packages to another environment, these are installed over the
+    environment `base`. `is_second`: the run has the environment on the CPU too.
     """
 
     environment: Environment

@@ -15,6 +15,9 @@ from harness.model.issues import Issue
 #: The axis name that headers use for the environments themselves.
 ENVIRONMENT = "environment"
 
+#: The axis of the programs in a file with several programs. Its values are the numbers of their first lines.
+PROGRAM = "program"
+
 #: The axis of a scenario that was generated from two versions of one scenario (harness/scenarios/versions.py), and the
 #: axis's values.
 SIDE, BEFORE_AND_AFTER = "side", ("base", "head")

@@ -1,11 +1,21 @@
 """Decides which cells can run, before any image is built, and suggests alternatives for the others."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from harness.model.environment import Device, Environment, Requirement, find_unmet, installed, name_on, normalize
+from harness.model.environment import (
+    TENSORFLOW,
+    Device,
+    Environment,
+    Requirement,
+    find_unmet,
+    installed,
+    name_on,
+    normalize,
+)
 from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.run import Unavailable
 from harness.model.scenario import DEVICE, Cell, Need, Scenario, has_values
@@ -103,7 +113,10 @@ def _explain_no_packages(cell: Cell, scenario: Scenario, requirement: Requiremen
             missing = [package for package in missing if installed(normalize(PackageRequirement(package).name), pins)]
         if missing:
             packages = " and ".join(missing)
-            return need.reason or f"needs {packages}", need.advice or f"Choose an environment with {packages}."
+            can_add = all(re.fullmatch(r"[\w-]+", package) and package not in TENSORFLOW for package in missing)
+            options = f"Choose an environment with {packages}"
+            options += f", such as -e {environment.exact}+{'+'.join(missing)}" if can_add else "."
+            return need.reason or f"needs {packages}", need.advice or options
     return None
 
 

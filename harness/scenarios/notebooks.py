@@ -2,12 +2,12 @@
 
 import ast
 import re
-import warnings
 from pathlib import Path
 from typing import Any
 
 from harness.files import parse_json
 from harness.model.errors import FileError, Problem
+from harness.scenarios.pasted import NOTEBOOK_LINE, find_error
 
 #: Line magics that only affect the notebook's page. Later lines don't need them.
 _OMITTED = {
@@ -28,35 +28,12 @@ _MAGICS = '__import__("kit.magics").magics'
 #: Cell magics that are removed, so that the code of the cell runs without them.
 _REMOVED_MAGICS = {"capture"}
 
-#: A line that is valid in a notebook or was printed there, but isn't Python: output, a magic or shell command, or help.
-_NOTEBOOK_LINE = re.compile(
-    r"(?P<indent>\s*)(?:"
-    r"(?P<output>>>(?!>)|Out\s?\[\d+\]:|(?:CPU times|Wall time|Requirement already satisfied):|"
-    r"[\d.]+ (?:s|ms|us|[\u00b5\u03bc]s|ns) (?:\u00b1|\+-) |\d+ loops, best of \d+:|The slowest run took ).*|"
-    r"(?P<target>[\w, ]+=\s*)?(?P<prefix>!!?|%)\s*(?P<name>\S*)(?P<argument>.*)|"
-    r"(?P<help>\?{1,2}\s*[\w.]+|[\w.]+\s*\?{1,2})\s*(?:#.*)?)"
-)
-
 #: A line that installs packages; the group contains them.
 _PIP = re.compile(r"(?m)^[\w\t =]*(?:!!?|%)[ \t]*(?:python3? -m )?pip3? install[ \t]+(.*)")
 _TENSORFLOW = re.compile(r"(?:tensorflow|tf-nightly)\b")
 
 #: Shell commands that usually download files.
 _DOWNLOADERS = {"wget", "curl", "git", "gdown"}
-
-#: The names of Python files end like this. A file with another name can be Markdown.
-_PYTHON_FILES = {".py", ".pyw"}
-
-_FENCE = re.compile(r"\s*(?:```|~~~)\s*([\w+-]*)")
-
-#: The languages of a Markdown code block that can be Python.
-_CODE_BLOCKS = {"", "python", "python3", "py", "ipython", "pycon"}
-
-#: A prompt of Python or IPython, with `more` for a line that continues a statement.
-_PROMPT = re.compile(r"\s*(?:>>>|In ?\[\d+\]:|(?P<more>\.{3,}:?))(?: |$)")
-
-#: The invisible characters in code from web pages.
-_SPACES = {0xA0: " ", 0x2007: " ", 0x202F: " ", 0x3000: " ", 0x200B: "", 0x200C: "", 0x200D: "", 0x2060: "", 0xFEFF: ""}
 
 _TIMEIT = re.compile(r"\s*(?P<options>(?:-(?:[nr]\s*\d+|[qotc])\s+)*)(?P<statement>.*)", re.DOTALL)
 
@@ -102,68 +79,16 @@ def _suggest_environment(text: str) -> str:
     return f"Remove this line, and pass the packages as an environment: -e '{','.join(packages)}'"
 
 
-def convert_pasted_script(text: str, path: Path) -> tuple[str, list[str]]:
-    """Return a pasted script as plain Python, and a sentence about each line that is omitted.
+def convert_program(program: str, text: str, path: Path) -> tuple[str, list[str]]:
+    """Return a program in a pasted text as plain Python, and a sentence about each line that is omitted.
 
-    Valid Python isn't changed. Otherwise, these parts are converted: code blocks of Markdown, an interactive session,
-    the magics of IPython, pasted output, and the spaces of web pages. Lines keep their numbers. Raises FileError with
-    every line that only a notebook can run.
+    The magics of IPython and pasted output are converted as in a notebook. Raises FileError with every line that only a
+    notebook can run.
     """
-    sentences = list[str]()
-    if path.suffix.lower() not in _PYTHON_FILES or _FENCE.match(text.lstrip()):
-        text, sentence = _keep_code_blocks(text)
-        sentences += [sentence] if sentence else []
-    for convert in (_remove_prompts, _replace_spaces):
-        text, sentence = convert(text)
-        sentences += [sentence] if sentence else []
-    lines, omitted, faults = _convert_cell(text, "", _suggest_environment(text))
+    lines, omitted, faults = _convert_cell(program, "", _suggest_environment(text))
     if faults:
         raise FileError([Problem(path, *fault) for fault in faults])
-    return "\n".join(lines), sentences + omitted
-
-
-def _keep_code_blocks(text: str) -> tuple[str, str]:
-    """Return the Python code blocks of a Markdown text, such as an issue."""
-    lines, language = list[str](), None
-    for line in text.split("\n"):
-        fence = _FENCE.match(line)
-        if fence:
-            language = None if language is not None else fence[1].lower()
-        lines.append("" if fence or language not in _CODE_BLOCKS else line)
-    if not any(lines):
-        return text, ""
-    return "\n".join(lines), "Only the blocks of Python code, between lines with ```, are run."
-
-
-def _remove_prompts(text: str) -> tuple[str, str]:
-    """Return the code of an interactive session, without the prompts of Python or IPython and without printed lines.
-
-    If the first syntax error is after the first `>>>`, this is another text with `>>>`, such as a documentation string.
-    """
-    lines, code, is_open = text.split("\n"), list[str](), False
-    first_prompt = next(
-        (index for index, line in enumerate(lines) if (prompt := _PROMPT.match(line)) and not prompt["more"]), None
-    )
-    error = _find_syntax_error(lines)
-    if first_prompt is None or error is None:
-        return text, ""
-    if error > first_prompt and lines[first_prompt].lstrip().startswith(">>>"):
-        return text, ""
-    for line in lines:
-        prompt = _PROMPT.match(line)
-        is_open = prompt is not None and (not prompt["more"] or is_open)
-        code.append(line[prompt.end() :] if prompt and is_open else "")
-    if error >= first_prompt:  # the code before the session is Python
-        code[:first_prompt] = lines[:first_prompt]
-    return "\n".join(code), "The text is an interactive session: its prompts and printed lines are omitted."
-
-
-def _replace_spaces(text: str) -> tuple[str, str]:
-    """Return the text with plain spaces instead of the invisible characters of web pages, unless it is valid Python."""
-    converted = text.translate(_SPACES)
-    if converted == text or _find_syntax_error(text.split("\n")) is None:
-        return text, ""
-    return converted, "Special spaces, such as U+00A0, count as plain spaces."
+    return "\n".join(lines), omitted
 
 
 def make_time_patterns(text: str) -> list[str]:
@@ -206,10 +131,10 @@ def _convert_cell(
         if magic[1] in _REMOVED_MAGICS:
             omitted.append(_describe_omitted(magic_line))
     for _ in range(len(lines)):
-        index = _find_syntax_error(lines)
+        index = find_error(lines)
         if index is None:
             break
-        line, match = lines[index], _NOTEBOOK_LINE.fullmatch(lines[index])
+        line, match = lines[index], NOTEBOOK_LINE.fullmatch(lines[index])
         if match is None:
             break  # an error of the script itself, which appears when it runs
         prefix, name, argument = match["prefix"], match["name"], (match["argument"] or "").strip()
@@ -259,26 +184,16 @@ def _parse_options(text: str) -> tuple[str, str]:
     assert match is not None, "every text matches"
     numbers = dict(re.findall(r"-([nr])\s*(\d+)", match["options"]))
     keywords = {"n": "number", "r": "repeat"}
-    return "".join(f", {keywords[flag]}={int(number)}" for flag, number in numbers.items()), match["statement"].strip()
+    statement = match["statement"].strip()
+    if find_error(statement.split("\n")) is not None:  # people write results behind `//`
+        statement = re.split(r"\s//\s", statement)[0].strip()
+    return "".join(f", {keywords[flag]}={int(number)}" for flag, number in numbers.items()), statement
 
 
 def _make_label(label: str, statement: str) -> str:
     """Return the name of a timed statement: `cell 2: %timeit layer(x)`."""
     words = " ".join(statement.split())
     return f"{label} {words[:60]}{'...' if len(words) > 60 else ''}".rstrip()
-
-
-def _find_syntax_error(lines: list[str]) -> int | None:
-    """Return the 0-based line of the first syntax error, or None."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse("\n".join(lines))
-    except SyntaxError as error:
-        return min(max((error.lineno or 1) - 1, 0), len(lines) - 1)
-    except ValueError:  # a null byte
-        return None
-    return None
 
 
 def _suggest_replacement(command: str) -> str:

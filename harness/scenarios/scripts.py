@@ -3,24 +3,22 @@
 Before the first launch, the kit finds the code that comments `# harness: step` mark, and the functions of --function.
 """
 
-import importlib.util
 import re
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import ModuleType
 
 from harness import package_data
 from harness.files import read as read_bytes
 from harness.model.errors import FileError, Problem, UsageError
-from harness.model.scenario import OWN, PEAK, PRINTED, STEP, WHOLE
+from harness.model.scenario import ENVIRONMENT, OWN, PEAK, PRINTED, PROGRAM, STEP, WHOLE
 from harness.model.texts import joined
 from harness.scenarios import notebooks
 from harness.scenarios.catalog import write_cached
+from harness.scenarios.script_checks import ScriptNeed, convert_to_compat, make_problem
 from harness.scenarios.script_files import TAKEN, map_files
-from harness.toml import format_value, make_encoding_error
+from harness.toml import format_value
 
 #: Messages of Python 3's syntax errors in code for Python 2.
 _PYTHON_2 = re.compile(r"Missing parentheses in call to '(?:print|exec)'|multiple exception types must be parenth")
@@ -59,8 +57,10 @@ class Script:
     - `grep`: regular expressions for printed numbers; `compare`: pairs of these whose ratio is compared (`half/single`)
     - `functions`: functions whose calls are steps
     - `scan`: options of the script with their values: each value is measured, as an axis
-    - `told`: sentences about parts of a notebook that are omitted
     - `has_runner`: whether the script's benchmarks are called by their own runner, such as pytest
+    - `programs`: the texts of several programs in one file, by their first lines. They are the values of an axis
+    - `needs`: what environments must have; `compat_v1`: whether the script runs through `tensorflow.compat.v1`
+    - `is_command`: a shell command runs the script, so the import of TensorFlow counts as its work
     """
 
     path: Path
@@ -73,8 +73,17 @@ class Script:
     scan: Mapping[str, Sequence[str]] = field(default_factory=dict)
     files: Sequence[Path] = ()
     stdin: Path | None = None
-    told: Sequence[str] = ()
     has_runner: bool = False
+    programs: Mapping[int, str] = field(default_factory=dict)
+    needs: Sequence[ScriptNeed] = ()
+    compat_v1: bool = False
+    is_command: bool = False
+
+    @property
+    def axes(self) -> dict[str, list[str]]:
+        """The axes of its scenario, with their values: its programs, and the options in `scan`."""
+        programs = {PROGRAM: list(map(str, self.programs))} if self.programs else {}
+        return programs | {_make_identifier(option): list(values) for option, values in self.scan.items()}
 
     @property
     def scenario(self) -> str:
@@ -123,26 +132,6 @@ class Script:
         return ratios
 
 
-def read(path: Path) -> tuple[str, str, Sequence[str]]:
-    """Return the name of a script as a Python file, its text, and sentences about omitted parts.
-
-    Raises UsageError and FileError.
-    """
-    try:
-        text = read_bytes(path).decode("utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"The script {path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError as error:
-        raise make_encoding_error(path, error) from None
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    stem = re.sub(r"[^\w.-]", "_", path.stem, flags=re.ASCII)
-    # in a launch, a file with the name of a module would hide the module
-    name = f"script_{stem}.py" if stem in TAKEN | sys.stdlib_module_names else f"{stem}.py"
-    if notebooks.is_notebook(path):
-        return name, *notebooks.convert_notebook(text, path)
-    return name, *notebooks.convert_pasted_script(text, path)
-
-
 def has_header(path: Path) -> bool:
     """Return whether a file has a scenario's header."""
     try:
@@ -158,7 +147,7 @@ def add_runner(script: Script) -> tuple[Script, list[str]]:
     Such benchmarks are `tf.test.Benchmark` classes and tests for pytest-benchmark. Other scripts, and scripts with
     arguments or --function, aren't changed.
     """
-    own_code = _load_kit_module("own_code")
+    own_code = package_data.load_kit_module("own_code")
     kind = own_code.kind(script.text)
     if script.arguments or script.functions:
         return script, []
@@ -221,18 +210,14 @@ def _mask_groups(pattern: str) -> str:
 
 def check(script: Script) -> bool:
     """Return whether the script has steps. Raises FileError for syntax errors, and for invalid marks and functions."""
-    marks = _load_kit_module("marks")
+    marks = package_data.load_kit_module("marks")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             _, has_steps = marks.instrument(script.text, script.name, script.functions)
     except SyntaxError as error:
-        problem = Problem(
-            script.path,
-            0 if notebooks.is_notebook(script.path) else error.lineno or 1,
-            _describe_syntax_error(script, error),
-        )
-        raise FileError([problem]) from None
+        sentence = _describe_syntax_error(error)
+        raise FileError([make_problem(script.path, script.text, error.lineno or 1, sentence)]) from None
     except (marks.MarkError, ValueError) as error:
         line = re.match(r"line (\d+): ", str(error))
         text = str(error)[line.end() if line else 0 :]
@@ -240,35 +225,15 @@ def check(script: Script) -> bool:
     return bool(has_steps)
 
 
-def _describe_syntax_error(script: Script, error: SyntaxError) -> str:
-    location = ""
-    if notebooks.is_notebook(script.path):
-        earlier_lines = script.text.split("\n")[: error.lineno or 1]
-        cells = [(index, line) for index, line in enumerate(earlier_lines) if re.fullmatch(r"# cell \d+", line)]
-        index, cell = cells[-1] if cells else (0, "# cell 1")
-        location = f"{cell[2:]}, line {(error.lineno or 1) - index - 1}: "
+def _describe_syntax_error(error: SyntaxError) -> str:
     line = (error.text or "").strip()
     if _PYTHON_2.search(error.msg or "") or _PYTHON_2_LINE.match(line):
         return (
-            f"{location}This is Python 2: `{line[:80]}`. No environment has Python 2. Convert the script to Python 3, "
+            f"This is Python 2: `{line[:80]}`. No environment has Python 2. Convert the script to Python 3, "
             "for example print(...) and `except Error as error`. The tool 2to3 in Python 3.12 and earlier does this."
         )
     advice = " Replace these quotation marks with \" or '." if _QUOTATION_MARKS.search(line) else ""
-    return f"{location}This is not valid Python: {error.msg}.{advice}"
-
-
-def _load_kit_module(name: str) -> ModuleType:
-    """Load a module of the kit that imports nothing else of the kit: `marks` or `own_code`.
-
-    It is harness's own kit, because the kit of another project is somebody's code.
-    """
-    path = package_data.FOLDER / "scenarios" / "kit" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"harness_kit_{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return f"This is not valid Python: {error.msg}.{advice}"
 
 
 def write(script: Script, kind: str, taken: Sequence[str] = ()) -> Path:
@@ -277,8 +242,12 @@ def write(script: Script, kind: str, taken: Sequence[str] = ()) -> Path:
     `kind` is the folder in the cache, and `taken` are the names of the project's scenarios. Raises UsageError,
     FileError and CannotRunHereError.
     """
-    has_steps = check(script)
+    has_steps = {check(replace(script, text=text)) for text in script.programs.values() or [script.text]} == {True}
     copied_files = {name: _read_bytes(path) for name, path in map_files(script.files, script.path).items()}
+    if script.compat_v1:
+        for module in [name for name in copied_files if name.endswith(".py")]:
+            text = copied_files[module].decode("utf-8", "surrogateescape")
+            copied_files[module] = convert_to_compat(text).encode("utf-8", "surrogateescape")
     stdin = None
     if script.stdin is not None:
         stdin = f"stdin-{script.stdin.name}"
@@ -299,17 +268,19 @@ def _read_bytes(path: Path) -> bytes:
 
 def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Sequence[str], stdin: str | None) -> str:
     """Return the scenario's text: a header, the script's text as a string, and the script's options."""
+    title = f"{script.path.name}{', through tensorflow.compat.v1' if script.compat_v1 else ''}"
     header = [
         "# /// script",
         '# requires-python = ">=3.6"',
         "# dependencies = []",
         "#",
         "# [tool.harness]",
-        f"# title  = {format_value(script.path.name)}",
-        f"# script = {format_value(script.path.name)}",
+        f"# title  = {format_value(title)}",
+        f"# script = {format_value(title)}",
         *([f"# files  = {format_value(list(files))}"] if files else []),
-        *(["#", "# [tool.harness.axes]"] if script.scan else []),
-        *(f"# {_make_identifier(option)} = {format_value(list(values))}" for option, values in script.scan.items()),
+        *(["#", "# [tool.harness.axes]"] if script.axes else []),
+        *(f"# {axis} = {format_value(list(values))}" for axis, values in script.axes.items()),
+        *(line for need in script.needs for line in ("#", *_format_need(need))),
         *(line for entry in _list_comparisons(script, has_steps=has_steps) for line in ("#", *entry)),
         "# ///",
     ]
@@ -318,10 +289,15 @@ def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Seque
         "compare": [[PRINTED + name for name in (ratio, *pair)] for ratio, pair in script.ratios.items()],
         "functions": list(script.functions),
         "stdin": stdin,
+        "shown": script.path.name if script.path.name != script.name else "",
+        "is_command": script.is_command,
     }
     options = "".join(f", {key}={value!r}" for key, value in keywords.items() if value)
     scanned = "".join(f", {'--' + option!r}, axes[{_make_identifier(option)!r}]" for option in script.scan)
     options += f", arguments=[*{list(script.arguments)!r}{scanned}]" if script.scan or script.arguments else ""
+    literals = [f"    '{line}': {_format_program(text, script)}," for line, text in script.programs.items()]
+    source = ["PROGRAMS = {", *literals, "}"] if literals else [f"SCRIPT = {_format_program(script.text, script)}"]
+    text = f"PROGRAMS[axes[{PROGRAM!r}]]" if literals else "SCRIPT"
     return "\n".join(
         [
             *header,
@@ -330,11 +306,11 @@ def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Seque
             "from kit import main",
             "from kit.script import run_script",
             "",
-            f"SCRIPT = {format_literal(script.text)}",
+            *source,
             "",
             "",
-            f"def scenario(bench{', **axes' if script.scan else ''}):",
-            f"    run_script(bench, {script.name!r}, SCRIPT{options})",
+            f"def scenario(bench{', **axes' if script.axes else ''}):",
+            f"    run_script(bench, {script.name!r}, {text}{options})",
             "",
             "",
             'if __name__ == "__main__":',
@@ -344,23 +320,34 @@ def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Seque
     )
 
 
+def _format_program(text: str, script: Script) -> str:
+    return format_literal(convert_to_compat(text) if script.compat_v1 else text)
+
+
+def _format_need(need: ScriptNeed) -> list[str]:
+    requires, reason, advice = need
+    values = {"requires": list(requires), "reason": reason, "advice": advice}
+    return ["# [[tool.harness.needs]]", *(f"# {key} = {format_value(value)}" for key, value in values.items() if value)]
+
+
 def _list_comparisons(script: Script, *, has_steps: bool) -> list[list[str]]:
     """Return the header's comparisons between environments: the step first, then the other quantities.
 
-    The values of --scan are compared with the first value: the time, and the printed numbers.
+    Other programs are compared with the first one, and the values of --scan with the first value: the time, the printed
+    numbers and, for programs, the time without imports.
     """
     quantities = {"step": STEP, "first call": "first call", WHOLE: WHOLE} if has_steps else {WHOLE: STEP}
     quantities |= {name: name for name in (OWN, PEAK)}
     quantities |= {PRINTED + name: PRINTED + name for names in script.numbers.values() for name in names}
     quantities |= {PRINTED + name: PRINTED + name for name in script.ratios}
-    entries = [{"name": name, "along": "environment", "of": of} for name, of in quantities.items()]
-    for option, (first, *values) in script.scan.items():
-        axis = _make_identifier(option)
+    entries = [{"name": name, "along": ENVIRONMENT, "of": of} for name, of in quantities.items()]
+    for axis, (first, *values) in script.axes.items():
+        compared = (STEP, OWN) if axis == PROGRAM else (STEP,)
         entries += [
             {"name": f"{axis} {value}", "along": axis, "plus": value, "against": first, "of": of}
             for of in quantities.values()
             for value in values
-            if of == STEP or of.startswith(PRINTED)
+            if of in compared or of.startswith(PRINTED)
         ]
     return [
         ["# [[tool.harness.compare]]", *(f"# {key} = {format_value(value)}" for key, value in entry.items())]

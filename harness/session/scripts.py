@@ -16,10 +16,11 @@ from harness.model.defaults import ROUNDS, SCRIPT_BUDGET
 from harness.model.environment import Device, Environment, find_unmet
 from harness.model.errors import UsageError
 from harness.model.launch import Interleave
-from harness.model.scenario import CPUS, OWN, STEP, WHOLE
+from harness.model.scenario import CPUS, OWN, PROGRAM, STEP, WHOLE
 from harness.model.settings import find_thread_setting, is_free
+from harness.model.texts import joined
 from harness.project import Project
-from harness.scenarios import notebooks, script_files, scripts
+from harness.scenarios import links, notebooks, script_checks, script_files, script_sources, scripts
 from harness.scenarios.catalog import find_scenario_files, load_scenario
 from harness.session import trust
 from harness.session.request import Request
@@ -39,50 +40,58 @@ def make_request(
     scan: Sequence[str] = (),
     files: Sequence[Path] = (),
     stdin: Path | None = None,
+    compat_v1: bool = False,
 ) -> tuple[Request, Sequence[str]]:
     """Return the request that runs a script, and sentences about it, such as omitted parts of a notebook.
 
-    If the file is a scenario, it runs as a scenario.
+    If the file is a scenario, it runs as a scenario. If it is a link, its code is downloaded. If it is a text with
+    several programs, the axis `program` of the request selects some of them by their first lines.
 
     - `arguments`: the arguments of the script; `stdin`: the file for its standard input
     - `files`: files and folders that are copied next to the script
     - `grep`: regular expressions for printed numbers; `compare`: pairs of these numbers
     - `functions`: the functions whose calls are steps
     - `scan`: options of the script with their values, such as `batch_size=32,64`
+    - `compat_v1`: run the script through `tensorflow.compat.v1`
 
-    Raises UsageError if no environment is given or a file can't be read, and FileError for errors in a file.
+    Raises UsageError if no environment is given or a file can't be read, FileError for errors in a file, and
+    CannotRunHereError if a link can't be downloaded.
     """
     _require_environment(path, asked)
+    downloads = [f"{path} is downloaded."] if links.is_link(path) else []
+    path = links.fetch(path) if downloads else path
     script_options = [*arguments, *grep, *compare, *functions, *scan, *files, *([stdin] if stdin else [])]
     if scripts.has_header(path):
         return _request_scenario(path, asked, script_options), ()
+    project = Project.find()
+    asked = replace(asked, environments=_expand_requirements(asked.environments, project))
+    source = script_sources.read(path)
+    programs, choice = _choose_programs(source, path, asked.axes.get(PROGRAM, ()))
+    asked = replace(asked, axes={name: values for name, values in asked.axes.items() if name != PROGRAM})
     _check_options(path, asked.axes, functions)
-    asked = replace(asked, environments=_expand_requirements(asked.environments, Project.find()))
-    name, text, sentences = scripts.read(path)
-    if all(line.lstrip().startswith("#") or not line.strip() for line in text.splitlines()):
-        raise UsageError(f"{path} has no code to measure.", "Save the file, or pass another one.")
-    listed_files = {file.expanduser().absolute() for file in files}
-    found_files = [file for file in script_files.find_beside(path, text) if file not in listed_files]
     script = scripts.Script(
         path=path,
-        name=name,
-        text=text,
+        name=source.name,
+        text=next(iter(programs.values())),
         arguments=arguments,
-        grep=[*grep, *notebooks.make_time_patterns(text)],
+        grep=grep,
         compare=compare,
         functions=functions,
         scan=_read_scan(scan),
-        files=[*files, *found_files],
+        files=files,
         stdin=stdin,
+        programs=programs if len(programs) > 1 else {},
+        compat_v1=compat_v1,
+        is_command=source.is_command,
     )
-    project = Project.find()
+    script, sentences = _check_script(script, asked.environments, project)
     script, runner_sentences = scripts.add_runner(script)
     if script.has_runner and not script.arguments:
         _check_pytest(path, asked.environments)
     kind = trust.get_folder(trust.classify_file(path, project))
     scenario_path = scripts.write(script, kind, [file.stem for file in find_scenario_files(project)])
-    sentences = [*sentences, *_describe_files(found_files, path), *runner_sentences]
-    return _add_script(asked, scenario_path), [*sentences, *_describe_threads(path, text, asked)]
+    sentences = [*downloads, *source.sentences, *choice, *sentences, *runner_sentences]
+    return _add_script(asked, scenario_path), [*sentences, *_describe_threads(path, script.text, asked)]
 
 
 def _require_environment(path: Path, asked: Request) -> None:
@@ -142,6 +151,47 @@ def _read_scan(texts: Sequence[str]) -> Mapping[str, Sequence[str]]:
                 "Example: --scan batch_size=32,64 adds --batch_size 32 or --batch_size 64 to the script's arguments.",
             )
     return scan
+
+
+def _check_script(
+    script: scripts.Script, environments: Sequence[str], project: Project
+) -> tuple[scripts.Script, list[str]]:
+    """Return a script with its files and its needs, and sentences about files and doubtful names. Raises FileError."""
+    texts, path = [*(script.programs.values() or [script.text])], script.path
+    listed_files = {file.expanduser().absolute() for file in script.files}
+    found_files = [file for file in script_files.find_beside(path, "\n".join(texts)) if file not in listed_files]
+    files = [*script.files, *found_files]
+    names = {name for file in files for name in (file.stem, file.name)}
+    catalog = load_environments(project)
+    strict = all(fnmatch.filter(catalog, name) for name in environments)
+    sentences = [sentence for text in texts for sentence in script_checks.check_names(path, text, names)]
+    needs = [
+        need
+        for text in texts
+        for need in script_checks.list_needs(text, names, strict=strict, compat_v1=script.compat_v1)
+    ]
+    patterns = notebooks.make_time_patterns(script.text) if len(texts) == 1 else []
+    script = replace(script, files=files, needs=needs, grep=[*script.grep, *patterns])
+    return script, [*sentences, *_describe_files(found_files, path)]
+
+
+def _choose_programs(
+    source: script_sources.Source, path: Path, chosen: Sequence[str]
+) -> tuple[Mapping[int, str], list[str]]:
+    """Return the chosen programs of a file, or all if the file compares them, and a sentence about the choice.
+
+    Raises UsageError if a line isn't the start of a program, or if it isn't clear which program to run.
+    """
+    programs = source.programs
+    lines = list(map(str, programs))
+    selected = [line for line in lines if any(fnmatch.fnmatch(line, pattern) for pattern in chosen)]
+    to_choose = f"To run one of them: -a {PROGRAM}={lines[0]}. To compare them: -a {PROGRAM}={','.join(lines)}"
+    message = f"{path} has {len(programs)} programs, which start at lines {joined(lines)}"
+    if len(programs) > 1 and (len(selected) < len(chosen) or not (selected or source.compares)):
+        raise UsageError(f"{message}.", to_choose)
+    if len(programs) == 1 or selected:
+        return {int(line): programs[int(line)] for line in selected or lines}, []
+    return programs, [f"{message}. The text compares them, so they are compared. {to_choose.partition('. ')[0]}."]
 
 
 def _check_options(path: Path, axes: Iterable[str], functions: Sequence[str]) -> None:
@@ -230,3 +280,10 @@ def _check_pytest(path: Path, environments: Sequence[str]) -> None:
         raise UsageError(
             f"{path} has benchmarks for pytest, and {environments[0]} has no pytest-benchmark.", f"To add it: {command}"
         )
+
+
+def find_v1_names(request: Request) -> str:
+    """Return the clause that TensorFlow 2 lacks names of a script, if it has an answer: `tensorflow.compat.v1`."""
+    needs = load_scenario(Path(request.scenarios[0])).needs
+    is_v2 = any(not re.match(r"tf1|tensorflow(?:-\w+)?==1\.", text) for text in request.environments)
+    return next((need.reason for need in needs if is_v2 and need.advice == script_checks.V1_ADVICE), "")

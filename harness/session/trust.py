@@ -21,6 +21,7 @@ from harness.model.environment import Environment
 from harness.model.errors import HarnessError
 from harness.model.scenario import Scenario
 from harness.project import Project
+from harness.scenarios.links import DOWNLOADS
 from harness.store.folder import RunFolder
 
 #: Attributes in which programs that download a file store its address.
@@ -59,7 +60,10 @@ class Kind(Enum):
         Owner.USER,
     )
     FOREIGN = ("a file or folder that belongs to another user", Owner.OTHERS)
-    DOWNLOAD = ("a file that a browser or another program has marked as a download", Owner.OTHERS)
+    DOWNLOAD = (
+        "code behind a link, and a file that a browser or another program has marked as a download",
+        Owner.OTHERS,
+    )
     RECEIVED = ("a file in a bundle, or in a run folder from another user or machine", Owner.OTHERS)
     THREAD = ("code in a saved issue or another file that isn't a Python file or notebook", Owner.OTHERS)
     REVISION = ("a pull request, an address, or another commit", Owner.OTHERS)
@@ -78,7 +82,8 @@ def classify_file(path: Path, project: Project) -> Kind:
     if path.is_relative_to(cache := get_cache_dir().resolve()):
         folder, _, kind = path.relative_to(cache).parts[0].partition("-")
         is_script = folder == SCRIPTS and (not kind or kind.upper() in Kind.__members__)
-        return (Kind[kind.upper()] if kind else Kind.FILE) if is_script else Kind.RECEIVED
+        received = Kind.DOWNLOAD if folder == DOWNLOADS else Kind.RECEIVED
+        return (Kind[kind.upper()] if kind else Kind.FILE) if is_script else received
     if not (_is_own(with_links) and _is_own(path)):
         return Kind.FOREIGN
     if _is_download(path):

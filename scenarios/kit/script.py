@@ -43,20 +43,24 @@ READ, NUMBERS = 64 << 20, 1000
 NOTHING, NOTHING_SECONDS, PASSIVE_SECONDS = 0.01, 0.01, 0.05
 
 
-def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functions=(), stdin=None):
+def run_script(
+    bench, name, source, *, arguments=(), grep=(), compare=(), functions=(), stdin=None, shown="", is_command=False
+):
     """Run the text `source` as the script `name` in the current folder, and report its results.
 
     - arguments: the arguments of the script; stdin: the name of the file for its standard input
     - grep: per regular expression, the pattern and the names of the numbers that its groups find
     - compare: per ratio, its name and the names of two such numbers
     - functions: the functions whose calls are steps. Without steps, the whole script is one step
+    - shown: the name of the file that contains the script, for messages; by default `name`
+    - is_command: the import of TensorFlow counts as work, because a shell command runs the script
 
     Raises ScriptFailed if the script fails or doesn't do what is requested, and NotAvailable if none of its own code
     ran.
     """
-    path = write_script(name, source)
+    path, shown = write_script(name, source), shown or name
     steps = Steps(bench.fetch)
-    code, has_steps = compile_script(name, source, path, functions)
+    code, has_steps = compile_script(shown, source, path, functions)
     module = types.ModuleType("__main__")
     module.__file__ = path
     setattr(module, marks.CLOCK, steps)
@@ -65,7 +69,7 @@ def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functi
     def abandon(seconds, frame):
         dump_threads()
         os.write(2, printed.tail().encode("utf-8", "replace"))
-        describe = functools.partial(describe_line, name, source)
+        describe = functools.partial(describe_line, shown, source)
         bench.abandon(idle_reason(seconds, frame, path, describe), stack_text(frame, path))
 
     bench.is_watched = True
@@ -75,7 +79,7 @@ def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functi
     def work():
         with printed, imports, watch:
             connect(name, arguments, stdin)
-            execute(code, module, source, errors)
+            execute(code, module, source, errors, shown)
 
     try:
         if has_steps:
@@ -87,7 +91,7 @@ def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functi
         raise
     total_seconds, cpu_seconds = printed.seconds, printed.cpu_seconds
     own_seconds = min(total_seconds - imports.seconds, cpu_seconds - imports.cpu_seconds)
-    if not has_steps and imports.seconds and own_seconds < NOTHING * total_seconds:
+    if not (has_steps or is_command) and imports.seconds and own_seconds < NOTHING * total_seconds:
         kind = own_code.kind(source)
         if own_seconds < (NOTHING_SECONDS if kind == own_code.CODE else PASSIVE_SECONDS):
             text = "its own code did nothing: {:.0f} of {:,.0f} ms, and imports took the rest. {}"
@@ -185,12 +189,11 @@ def connect(name, arguments, stdin):
         sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
 
 
-def execute(code, module, source, errors):
+def execute(code, module, source, errors, name):
     """Execute the script as the main module, until its threads and child processes have ended. Raises ScriptFailed.
 
-    `errors` is its standard error.
+    `errors` is its standard error, and `name` is its name in messages.
     """
-    name = os.path.basename(module.__file__)
     previous_main, sys.modules["__main__"] = sys.modules["__main__"], module
     sys.stderr = errors
     status = 0

@@ -5,6 +5,7 @@ import re
 import sys
 import traceback
 
+from .names import ALIASES, MOVED, PACKAGES, RENAMED
 from .outcome import TRACEBACK_CHARACTERS, ScriptFailed, one_line
 from .printed import render_output
 
@@ -12,16 +13,6 @@ from .printed import render_output
 CHARACTERS = 200
 
 _CELL = re.compile(r"# cell (\d+)$")
-
-# Names and modules of Python 2, and their replacements.
-RENAMED = {
-    "xrange": "range", "raw_input": "input", "unicode": "str", "basestring": "str", "long": "int", "unichr": "chr",
-    "reduce": "functools.reduce", "execfile": "exec(open(...).read())", "reload": "importlib.reload", "file": "open",
-}  # fmt: skip
-MOVED = {
-    "cPickle": "pickle", "cStringIO": "io", "StringIO": "io", "urllib2": "urllib.request", "Queue": "queue",
-    "ConfigParser": "configparser", "Tkinter": "tkinter", "__builtin__": "builtins",
-}  # fmt: skip
 
 
 def describe_exit(status, errors, source):
@@ -92,13 +83,17 @@ def advise_name(error):
     """Return advice for a missing name or module."""
     if isinstance(error, NameError):
         name = (re.findall(r"name '(\w+)' is not defined", str(error)) or [""])[0]
+        if name in ALIASES:
+            return "Add this line to its start: {}".format(ALIASES[name])
         return "Only Python 2 has this name. Write {}".format(RENAMED[name]) if name in RENAMED else ""
     package = error.name.partition(".")[0]
     if package in MOVED:
         return "Only Python 2 has this module. Write {}".format(MOVED[package])
+    if package in PACKAGES:
+        return "Add the package to the environment: -e ENVIRONMENT+{}".format(PACKAGES[package])
     text = (
         "If {0} is your own file or folder, pass it: --with {0}.py. "
-        "If it is a package, add it, as in -e 'tensorflow==2.13.0,{0}'"
+        "If it is a package, add it to the environment: -e ENVIRONMENT+{0}"
     )
     return text.format(package)
 
@@ -113,7 +108,7 @@ def make_relative(path):
 
 def describe_line(name, source, line):
     """Describe a line of the script; in a notebook, with its cell and the line in the cell."""
-    if name.endswith(".py"):
+    if name.endswith((".py", ".ipynb")):
         earlier_lines = source.split("\n")[: line - 1]
         for distance, text in enumerate(reversed(earlier_lines)):
             match = _CELL.match(text)

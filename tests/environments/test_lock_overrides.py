@@ -128,6 +128,19 @@ def test_packages_move_in_requirements_and_in_what_was_moved(index, project):
 
 
 @pytest.mark.slow
+def test_a_package_that_only_is_added_is_installed_over_the_base(index, base, project):
+    index.add("psutil-5.9.8-py3-none-any", DAY)
+    index.add("psutil-6.0.0-py3-none-any", LATER)
+    added = override("tf2.15+psutil", project, Builds.ALL)
+    assert added.lock.pins == {**base.lock.pins, "psutil": "5.9.8"}
+    assert added.base == base
+    assert override("tf2.15+numpy==1.26.9", project).base is None
+    # a base with added packages gets more of them
+    both = override(f"{added.environment.name}+numpy==1.26.9", project, Builds.ALL)
+    assert both.environment.asked == "tf2.15+psutil+numpy==1.26.9"
+
+
+@pytest.mark.slow
 def test_what_cannot_be_moved_is_told(index, base, project, snapshot):
     path = index.add("six-1.15.0-py3-none-any", DAY)
     index.yanked[path.name] = "wrong metadata"

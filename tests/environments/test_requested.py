@@ -41,6 +41,7 @@ def test_a_text_is_parsed_to_what_it_requests():
         "tensorflow==2.15.0@py3.10": OnPython(Pinned("tensorflow", "2.15.0", []), "3.10"),
         " tf2.0 + SciPy==1.4 + NumPy == 1.21.06": Override(Named("tf2.0"), ["numpy==1.21.6", "scipy==1.4"]),
         "tf2.0+numpy==1.21.6+local": Override(Named("tf2.0"), ["numpy==1.21.6+local"]),
+        "tf2.15+psutil+numpy==1.26.4+pandas>1": Override(Named("tf2.15"), ["psutil", "numpy==1.26.4", "pandas>1"]),
         "tf2.15@py3.9+numpy>=1.18,<1.20": Override(OnPython(Named("tf2.15"), "3.9"), ["numpy<1.20,>=1.18"]),
         "tensorflow==2.0+cu10,keras==2+a==1": Override(Pinned("tensorflow", "2.0+cu10", ["keras==2"]), ["a==1"]),
         "tf2.21+keras@/a/b": FromSource(BASE, "keras", "/a/b"),
@@ -80,7 +81,7 @@ def test_what_cannot_be_created_is_told_with_examples(snapshot):
     texts = [
         *("tensorflow>=2.7", "tensorflow==2.*", "tensorflow[and-cuda]==2.15.0", "tf-nightly>2", "tensorflow=="),
         *("numpy==1.16.4", "tensorflow==2.0.0,,numpy", "tensorflow==2.0.0,a @ https://example.org/a.whl"),
-        *("tf2.0+numpy", "tf2.0+", "+numpy==1", "tf2.0+numpy==1+NumPy==2", "tf2.0+numpy==1,scipy"),
+        *("tf2.0+num py", "tf2.0+", "+numpy==1", "tf2.0+numpy==1+NumPy==2", "tf2.0+numpy==1,scipy"),
         *("numpy==1+scipy==1", "tf-nightly@today", "tf-nightly@2026-02-30", "tf2.21@2026-01-01", "tf2.15@py4"),
     ]
     assert {text: catch_text(UsageError, parse_requested, text) for text in texts} == snapshot

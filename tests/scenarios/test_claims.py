@@ -109,7 +109,7 @@ CHANGES = [
     (WORSE, ""),
     (WORSE, 'worse = "tf2.2"'),
     (WORSE, 'worse = { call = "predict" }'),
-    ("tf2.0+numpy==1.17.4", "tf2.0+numpy"),
+    ("tf2.0+numpy==1.17.4", "tf2.0+num py"),
     ("tf2.0+numpy==1.17.4", "numpy==1.17.4"),
     (WORSE, 'worse = { environment = "tf2.2", call = "predct" }'),
     (WORSE, 'worse = { environment = "tf2.2" }'),

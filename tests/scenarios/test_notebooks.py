@@ -89,40 +89,12 @@ def test_timing_magics_are_measured_and_their_times_are_found(capsys, monkeypatc
 
 
 def test_magics_and_pasted_output_in_a_script_are_read_as_in_a_notebook(snapshot):
-    pasted = "x = 1\n%timeit x + 1\n>> 210 \u00b5s \u00b1 5 \u00b5s per loop\nCPU times: user 3 s\nWall time: 3 s"
-    text, notes = notebooks.convert_pasted_script(pasted, Path("a.py"))
+    pasted = "x = 1\n%timeit x + 1 // **3 ms**\n>> 210 \u00b5s \u00b1 5 \u00b5s\nCPU times: user 3 s\nWall time: 3 s"
+    text, notes = notebooks.convert_program(pasted, pasted, Path("a.py"))
     assert [line.partition("(")[0] for line in text.split("\n")] == ["x = 1", "__import__", "pass", "pass", "pass"]
-    errors = catch_text(FileError, notebooks.convert_pasted_script, "x = 1\n!ls", Path("a.py"))
+    assert "3 ms" not in text
+    errors = catch_text(FileError, notebooks.convert_program, "x = 1\n!ls", "x = 1\n!ls", Path("a.py"))
     assert [*notes, errors] == snapshot
-
-
-SESSION = "x = 1\nfor i in (x,):\n    x += i\n\nx\n"
-
-
-def test_what_people_paste_becomes_code_with_the_same_line_numbers():
-    table = [
-        (">>> x = 1\n>>> for i in (x,):\n...     x += i\n...\n>>> x\n2", "a.py", SESSION),
-        ("Python 3.8\n[GCC 9] on linux\n>>> x = 1\n>>> x\n1", "a.py", "\n\nx = 1\nx\n"),
-        ("In [1]: x = 1\nIn [2]: for i in (x,):\n   ...:     x += i\n   ...:\nIn [3]: x\nOut[3]: 2", "a.py", SESSION),
-        ("x = 1\n>>> y = x\n>>> y\n1", "a.py", "x = 1\ny = x\ny\n"),
-        ("# Slow\n\n```python\nx = 1\n```\n```sh\nls\n```\n- yes", "issue.md", "\n\n\nx = 1\n\n\n\n\n"),
-        ("```\n>>> x = 1\n```", "a.py", "\nx = 1\n"),
-        ("if 1:\n\u00a0\u00a0x = 1\u200b", "a.py", "if 1:\n  x = 1"),
-    ]
-    for pasted, name, code in table:
-        text, notes = notebooks.convert_pasted_script(pasted, Path(name))
-        assert (text, bool(notes)) == (code, True)
-
-
-def test_documentation_in_a_script_is_not_taken_for_pasted_text():
-    scripts = [
-        '"""\n>>> f()\n1\n"""\ny = 2',
-        'x = 1\n"""\n>>> f()\n1\n"""\ny = = 2',
-        '"""\n```\nx\n```\n"""\ny = = 2',
-        "x = '\u00a0'",
-    ]
-    for script in scripts:
-        assert notebooks.convert_pasted_script(script, Path("a.py")) == (script, [])
 
 
 def test_what_is_no_notebook_is_told(snapshot):

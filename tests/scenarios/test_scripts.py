@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.model.errors import FileError, UsageError
 from harness.model.settings import find_thread_setting
-from harness.scenarios import script_files, scripts
+from harness.scenarios import script_files, script_sources, scripts
 from harness.scenarios.catalog import load_scenario
 from harness.scenarios.scripts import Script
 from tests.errors import catch, catch_text
@@ -78,7 +78,7 @@ def test_a_scenario_s_name_is_not_taken_twice_and_hides_no_module(tmp_path):
     assert script("", "tensorflow.py").scenario == "script_tensorflow"
     assert script("", "2.py").scenario == "script_2"
     (tmp_path / "timeit.py").write_text("x = 1")
-    assert scripts.read(tmp_path / "timeit.py")[0] == "script_timeit.py"
+    assert script_sources.read(tmp_path / "timeit.py").name == "script_timeit.py"
     # nor does it replace a module that is brought with it
     (tmp_path / "my_step.py").write_text("x = 1")
     path = scripts.write(script("import my_step", "my-step.py", files=[tmp_path / "my_step.py"]), "scripts")
@@ -221,7 +221,7 @@ def test_what_is_wrong_in_a_script_is_told_before_anything_is_launched(tmp_path,
     errors = [catch_text(FileError, scripts.check, text) for text in wrong]
     path = tmp_path / "latin.py"
     path.write_bytes(b"# -*- coding: latin-1 -*-\nx = 'caf\xe9'\n")
-    errors.append(catch_text(FileError, scripts.read, path).replace(str(tmp_path), ""))
+    errors.append(catch_text(FileError, script_sources.read, path).replace(str(tmp_path), ""))
     assert errors == snapshot
     for line in ("print `x`", "print x", "raise E, 'no'", "if x <> 1: pass", "x = 10L", "x = 0755"):
         assert "Python 2" in catch_text(FileError, scripts.check, script(line)), line

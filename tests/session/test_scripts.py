@@ -8,8 +8,9 @@ from typer.testing import CliRunner
 
 from harness.cli import options
 from harness.model.errors import UsageError
+from harness.scenarios.catalog import load_scenario
 from harness.session.request import Request
-from harness.session.scripts import make_request
+from harness.session.scripts import find_v1_names, make_request
 
 
 def test_packages_of_a_file_are_added_to_each_release_if_they_apply_in_its_python(tmp_path):
@@ -56,7 +57,7 @@ def test_a_function_without_a_name_is_refused(tmp_path):
 
 def test_a_thread_setting_on_one_core_is_said_before_the_run(tmp_path):
     script = tmp_path / "mine.py"
-    script.write_text("workers = 4\nf(workers=workers)\n")
+    script.write_text("workers = 4\nprint(dict(workers=workers))\n")
 
     def sentences(**options):
         return [
@@ -77,3 +78,37 @@ def test_values_of_an_option_are_an_axis_or_refused(tmp_path):
     for text in ("batch_size", "batch_size=32", "=1,2", "a b=1,2"):
         with pytest.raises(UsageError, match="Invalid --scan"):
             make_request(script, Request(environments=["tf2.15"]), scan=[text])
+
+
+def test_programs_of_a_file_are_compared_if_its_text_does_or_if_they_are_chosen(tmp_path):
+    path = tmp_path / "issue.md"
+    program = "```\nimport tensorflow as tf\nprint(tf.add({}, 1))\n```\n"
+    path.write_text(f"One:\n{program.format(1)}Two:\n{program.format(2)}")
+
+    def plan(*chosen: str) -> tuple[object, ...]:
+        axes = {"program": chosen} if chosen else {}
+        request, _ = make_request(path, Request(environments=["tf2.15"], axes=axes))
+        scenario = load_scenario(Path(request.scenarios[0]))
+        along = {(entry.along, entry.plus, entry.against) for entry in scenario.compare} - {("environment", "", "")}
+        return dict(request.axes), scenario.axes, along
+
+    for wrong in ((), ("4",), ("3", "99")):
+        with pytest.raises(UsageError, match="2 programs, which start at lines 3 and 8") as raised:
+            plan(*wrong)
+        assert "-a program=3,8" in raised.value.advice
+    assert plan("8") == ({}, {}, set())
+    compared = ({}, {"program": ["3", "8"]}, {("program", "8", "3")})
+    assert plan("*") == compared
+    path.write_text(path.read_text() + "Two is slower.\n")
+    assert plan() == compared
+
+
+def test_tensorflow_1_is_offered_through_compat_v1_if_an_environment_has_tensorflow_2(tmp_path):
+    path = tmp_path / "old.py"
+    path.write_text("import tensorflow as tf\ntf.Session()\n")
+    for environments, is_offered in ((["tf1.14"], False), (["tf1.14", "tf2.15"], True)):
+        request, _ = make_request(path, Request(environments=environments))
+        assert bool(find_v1_names(request)) is is_offered
+    request, _ = make_request(path, Request(environments=["tf2.15"]), compat_v1=True)
+    scenario = load_scenario(Path(request.scenarios[0]))
+    assert (scenario.needs, "tensorflow.compat.v1" in scenario.title, find_v1_names(request)) == ([], True, "")

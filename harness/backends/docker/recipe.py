@@ -52,8 +52,9 @@ def name_target(environment: Environment, device: Device) -> str:
 
 def find_dockerfile(root: Path, requirement: Requirement) -> Path:
     """Return the path of the Dockerfile in the project at `root`."""
-    name = "ngc" if requirement.environment.gpu_image else "source" if requirement.base else requirement.device.value
-    return root / "images" / f"{name}.Dockerfile"
+    environment = requirement.environment
+    over_base = "source" if environment.wheel else "added" if requirement.base else requirement.device.value
+    return root / "images" / f"{'ngc' if environment.gpu_image else over_base}.Dockerfile"
 
 
 def find_bases(root: Path, requirement: Requirement) -> tuple[str, ...]:
@@ -101,17 +102,21 @@ def make_settings(root: Path, requirement: Requirement) -> dict[str, str]:
     environment, device, lock = requirement.environment, requirement.device, requirement.lock.path
     overrides: dict[str, str] = {}
     if requirement.base:
+        overrides |= {"args.BASE": make_tag(requirement.base)}
+    if environment.wheel:
         wheel = get_wheel_path(environment.wheel)
         overrides |= {"contexts.wheel": str(wheel.parent), "args.WHEEL": wheel.name}
-        overrides |= {"args.BASE": make_tag(requirement.base), "args.REPLACED": " ".join(environment.replaced)}
-    elif lock.parent.resolve() != (root / "images" / "locks").resolve():
+        overrides |= {"args.REPLACED": " ".join(environment.replaced)}
+    elif requirement.base:
+        overrides |= {"dockerfile": find_dockerfile(root, requirement).name}
+    if not environment.wheel and lock.parent.resolve() != (root / "images" / "locks").resolve():
         overrides |= {"contexts.locks": str(lock.parent.resolve()), "args.LOCK": lock.name}
     if environment.asked:
         pins = ["tensorflow", "keras", "python", "as_of", *(["cuda", "cudnn"] if device is Device.GPU else [])]
         labels = {"environment": environment.name, "device": device.value}
         labels |= {name: str(getattr(environment, name)) for name in pins}
         overrides |= {"tags": make_tag(requirement)}
-        overrides |= {} if requirement.base else {"args.PYTHON": environment.python, "args.LOCK": lock.name}
+        overrides |= {} if environment.wheel else {"args.PYTHON": environment.python, "args.LOCK": lock.name}
         overrides |= {f"labels.harness.{name}": value for name, value in labels.items()}
         if len(find_bases(root, requirement)) > 1:
             overrides |= {"args.CUDA": "image", "args.CUDA_IMAGE": environment.cuda_image}

@@ -37,7 +37,7 @@ class Environments:
 
     def folder(self, requirement: Requirement) -> Path:
         """Return the environment's folder. Its name depends on the lock, the Python version and the install scripts."""
-        names = ["install.sh", *(["overlay.sh"] if requirement.base else [])]
+        names = ["install.sh", *(["overlay.sh"] if requirement.environment.wheel else [])]
         recipe = b"".join((self.root / "images" / name).read_bytes() for name in names)
         contents = f"{requirement.lock.sha256} {requirement.environment.python} "
         key = sha256(contents.encode() + recipe).hexdigest()[:16]
@@ -110,7 +110,7 @@ class Environments:
 
     def _install(self, python: Path, requirement: Requirement, folder: Path) -> None:
         environment, packages = requirement.environment, wheels.find_folder()
-        lock = (requirement.base or requirement).lock
+        lock = requirement.base.lock if requirement.base and environment.wheel else requirement.lock
         offline = [str(packages)] if packages is not None else []
         steps = [["install.sh", str(python), str(lock.path), str(folder), *offline]]
         if environment.wheel:

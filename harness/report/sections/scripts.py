@@ -69,7 +69,7 @@ def _describe_script(results: Results, scenario: Scenario) -> Iterator[str]:
         if answer.table.scenario is scenario and answer.comparison.along == ENVIRONMENT
     }
     yield from _describe_failures(results, scenario)
-    if scenario.axes:  # the values of --scan or of a setting
+    if scenario.axes:  # programs of a file, or the values of --scan or of a setting
         own_answers = [answer for answer in results.answers if answer.table.scenario is scenario]
         yield from (describe_answer(results.run, answer) for answer in own_answers[:SETTINGS])
         return

@@ -56,6 +56,14 @@ def test_bases_are_the_last_stages_and_what_cuda_is_copied_from_and_a_build_need
         assert list(recipe.find_bases(root, requirement)) == bases
         assert sorted(recipe.find_all_bases(root, requirement)) == sorted(all_bases)
     assert recipe.find_dockerfile(root, ngc).name == "ngc.Dockerfile"
+
+
+def test_packages_that_are_added_only_are_a_layer_over_the_image_of_the_base(root, make):
+    requirement = dataclasses.replace(make(name="added", asked="tf2.2-py3.7+six"), base=make())
+    settings = recipe.make_settings(root, requirement)
+    assert settings["dockerfile"] == recipe.find_dockerfile(root, requirement).name == "added.Dockerfile"
+    assert settings["args.BASE"] == recipe.find_bases(root, requirement)[0] == "harness/tf2.2-py3.7:cpu"
+    assert sorted(recipe.find_all_bases(root, requirement)) == sorted([UV, PYTHON])
     (root / "images" / "cpu.Dockerfile").write_text("RUN true\n")
     with pytest.raises(HarnessError, match="doesn't contain a FROM line"):
         recipe.find_bases(root, make())
