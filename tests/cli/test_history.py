@@ -78,7 +78,7 @@ def test_nights_are_added_listed_and_shown(history):
     assert [point.split()[0] for point in points[1:]] == ["2026-11-11", "2026-11-12", "2026-11-13"]
     # the reference has a time and no ratio
     (line,) = history("show", "-e", "tf1.14", "-a", "mode=graph").stdout.splitlines()
-    assert (" / " in line, line.endswith("10.0 ms")) == (False, True)
+    assert (" / " in line, "10.0 ms" in line) == (False, True)
     # other programs read the same
     assert [entry["run"][:10] for entry in json.loads(history("list", "--json").stdout)["runs"]] == [
         f"2026-11-{number}" for number in (11, 12, 13)
