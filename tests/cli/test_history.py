@@ -73,12 +73,12 @@ def test_nights_are_added_listed_and_shown(history):
     assert all("lab" in line and "4 points" in line for line in listed)
     (line,) = history("show", "-e", "tf2.*", "-a", "mode=eager").stdout.splitlines()
     assert "step tf2.0 cpu call=fit dtype=float32 mode=eager / tf1.14 mode=graph on lab" in line
-    assert "3 runs  2026-11-13 04:10  1.1" in line
+    assert "2026-11-13 04:10  1.1" in line
     points = history("show", "-e", "tf2.0", "-a", "mode=eager", "--points").stdout.splitlines()
     assert [point.split()[0] for point in points[1:]] == ["2026-11-11", "2026-11-12", "2026-11-13"]
     # the reference has a time and no ratio
     (line,) = history("show", "-e", "tf1.14", "-a", "mode=graph").stdout.splitlines()
-    assert (" / " in line, line.endswith("10.0 ms")) == (False, True)
+    assert (" / " in line, "10.0 ms" in line) == (False, True)
     # other programs read the same
     assert [entry["run"][:10] for entry in json.loads(history("list", "--json").stdout)["runs"]] == [
         f"2026-11-{number}" for number in (11, 12, 13)
