@@ -1,4 +1,4 @@
-"""Settings and growth within a launch: what several values of one printed number mean.
+"""Settings and growth within a launch: the meaning of several values of one printed number.
 
 A script that prints one line per setting prints different quantities under one regular expression. They are separated
 in two ways. If the text in front of the numbers names a setting (`num_calls = 2, cost: 0.11`), its values are an axis.
@@ -84,12 +84,12 @@ def split_numbers(run: Run, launches: Sequence[Launch]) -> tuple[Run, list[tuple
         settings = {quantity: found_settings for quantity, found_settings in candidates.items() if found_settings}
         splits += [_make_split(run, scenario, *item, own_launches) for item in settings.items()]
         names = {quantity.removeprefix(PRINTED) for quantity in settings}
-        kept = [
+        remaining = [
             entry
             for entry in scenario.compare
             if entry.of not in settings and names.isdisjoint(find_ratio_numbers(entry.of, scenario) or ())
         ]
-        scenarios.append(replace(scenario, compare=kept) if settings else scenario)
+        scenarios.append(replace(scenario, compare=remaining) if settings else scenario)
     return (replace(run, scenarios=scenarios) if splits else run), splits
 
 
@@ -107,7 +107,7 @@ def find_settings(quantity: str, launches: Sequence[Launch]) -> Settings | None:
         return None
     axis, labels, is_counted = _read_labels(quantity, launches)
     if labels and not is_counted:
-        return axis, {label: [at for at, own in enumerate(labels) if own == label] for label in dict.fromkeys(labels)}
+        return axis, {label: [at for at, text in enumerate(labels) if text == label] for label in dict.fromkeys(labels)}
     starts = {start for cell_series in by_cell.values() for start in _find_jumps(np.log(cell_series))}
     count = len(series[0])
     is_growing = all(find_growth(quantity, [entry for entry in launches if entry.cell == cell]) for cell in by_cell)
@@ -157,7 +157,7 @@ def _make_split(
     """Return a run in which the settings of a printed number are an axis, and its launches."""
     name, (label_axis, places) = quantity.removeprefix(PRINTED), settings
     axis = f"{label_axis}, printed" if label_axis in scenario.axes else label_axis
-    of = STEP if unit_of(quantity, launches) == SECONDS else quantity
+    compared = STEP if unit_of(quantity, launches) == SECONDS else quantity
     medians = [
         (launch, {label: median(values(quantity, launch)[place] for place in at) for label, at in places.items()})
         for launch in launches
@@ -167,9 +167,12 @@ def _make_split(
     split = replace(
         scenario,
         name=f"{scenario.name} {name}",
-        title=f"{scenario.title}: {name}" if of == STEP else scenario.title,
+        title=f"{scenario.title}: {name}" if compared == STEP else scenario.title,
         axes={**scenario.axes, axis: list(places)},
-        compare=[Comparison("", ENVIRONMENT, of=of), Comparison(f"vs {largest}", axis, plus=largest, of=of)],
+        compare=[
+            Comparison("", ENVIRONMENT, of=compared),
+            Comparison(f"vs {largest}", axis, plus=largest, of=compared),
+        ],
         script="",
     )
 
@@ -194,4 +197,4 @@ def _make_split(
         for label, number in list(numbers.items())[: 1 if launch.role is Role.CONTROL else None]
     ]
     split_run = replace(run, plan=plan, scenarios=[split])
-    return split_run, launches_of(quantity, split_launches) if of == STEP else split_launches
+    return split_run, launches_of(quantity, split_launches) if compared == STEP else split_launches

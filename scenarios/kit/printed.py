@@ -204,7 +204,7 @@ def find_labels(texts):
     The result is None without a setting.
 
     Only words that differ between the texts count: `num_calls = 2, cost: ` and `num_calls = 4, cost: ` have the labels
-    2 and 4 of the setting `num_calls`. Times and percentages, such as the time left in a progress bar, are no labels.
+    2 and 4 of the setting `num_calls`. Times and percentages, such as the time left in a progress bar, aren't labels.
     """
     rows = [[word for word in WORD.findall(text) if not is_measured(word)] for text in texts]
     name = ""

@@ -21,7 +21,7 @@ CALLS = ["num_calls", ["None", "1", "2", "4", "AUTOTUNE"], False]
 
 
 def print_values(*numbers, labels=None, rounds=3, cells=(OLD,), noise=0.03, seed=1, unit="s"):
-    """Launches that print these numbers with noise: a pilot, and then rounds; the second cell takes twice as long."""
+    """Return a pilot and launches of rounds that print these numbers. The second cell takes twice as long."""
     rng = random.Random(seed)
     launches = []
     for number in range(rounds + 1):
