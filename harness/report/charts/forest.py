@@ -52,10 +52,15 @@ class Ratio:
     takes: Estimate
     verdict: str
 
+    @property
+    def size(self) -> str:
+        """The ratio as text. If the first side is faster or takes less, it is turned round: `2.92×`, not `0.342×`."""
+        is_turned = self.verdict in (Verdict.FASTER, Verdict.LESS)
+        return format.factor(1.0 / self.takes.value if is_turned else self.takes.value)
+
     def __str__(self) -> str:
-        if self.verdict in (Verdict.SAME, NO_VERDICT) or not is_settled(self.verdict):
-            return f"{format.factor(self.takes.value)}, {self.verdict} ({self.name})"
-        return f"{format.factor(max(self.takes.value, 1.0 / self.takes.value))} {self.verdict} ({self.name})"
+        is_difference = self.verdict != Verdict.SAME and is_settled(self.verdict)
+        return f"{self.size}{' ' if is_difference else ', '}{self.verdict} ({self.name})"
 
 
 def draw_answer(results: Results, rows: Sequence[Ratio], measured: str) -> Iterator[Picture]:
@@ -180,9 +185,7 @@ def _make_layers(
         *bands,
         *({**layer, "mark": shift(layer["mark"])} for layer in estimates),
         layout.make_layer(name_mark, row_names, y=y, x={"value": 0}, text={"field": "name"}),
-        layout.make_end_layer(
-            [{"name": row.name, "told": format.factor(row.takes.value)} for row in rows], left=_VERDICT, dy=up, y=y
-        ),
+        layout.make_end_layer([{"name": row.name, "told": row.size} for row in rows], left=_VERDICT, dy=up, y=y),
         layout.make_layer(
             {"type": "text", "align": "left", "baseline": "middle", "dy": up, "dx": 12 - _VERDICT},
             [{"name": row.name, "told": row.verdict} for row in rows],

@@ -124,7 +124,8 @@ def _draw(results: Results, lines: Sequence[_HeadlineLine], labels: Sequence[str
     pairs = {_name_sides(line.answer) for line in lines}
     subject, base = next(iter(pairs)) if len(pairs) == 1 else ("the first", "the second")
     quantities = {names.measure(line.answer.table) for line in lines}
-    measure = next(iter(quantities)) if len(quantities) == 1 else "value"
+    are_times = all(is_time(line.answer.table.quantity) for line in lines)
+    measure = next(iter(quantities)) if len(quantities) == 1 else "time" if are_times else "value"
     rows = [
         forest.Ratio(label, line.finding.ratio, line.finding.verdict or NO_VERDICT)
         for label, line in zip(labels, lines, strict=True)

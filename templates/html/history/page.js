@@ -9,7 +9,7 @@ const nights = JSON.parse(one(document, "#data", HTMLElement).textContent ?? "")
 function indexRow(series) {
   const row = document.createElement("tr");
   row.id = `of-${series.anchor}`;
-  const name = element("th", "", "long name");
+  const name = element("th", "", "long");
   name.scope = "row";
   const link = element("a", series.name);
   link.href = `#${series.anchor}`;

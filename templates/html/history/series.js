@@ -190,6 +190,11 @@ class Opened {
     });
   }
 
+  /** Where the plot begins in its place, in pixels. */
+  #left() {
+    return this.view.origin()[0] + this.view.padding().left;
+  }
+
   /** @param {PointerEvent} event */
   #pointed(event) {
     if (!this.view || this.view.signal("brush").at) {
@@ -197,7 +202,7 @@ class Opened {
       return;
     }
     const { at, span } = this;
-    const x = event.clientX - this.plot.getBoundingClientRect().left - this.view.origin()[0];
+    const x = event.clientX - this.plot.getBoundingClientRect().left - this.#left();
     const there = Number(this.view.scale("x").invert(x));
     let nearest = -1;
     for (let point = 0; point < at.length; point += 1) {
@@ -253,7 +258,7 @@ class Opened {
     }
     this.#look();
     const box = this.plot.getBoundingClientRect();
-    const x = box.left + (this.view ? this.view.origin()[0] + this.view.scale("x")(at) : 0);
+    const x = box.left + (this.view ? this.#left() + this.view.scale("x")(at) : 0);
     tell(null, new MouseEvent("pointermove", { clientX: x, clientY: box.top + box.height / 2 }), null, Object.fromEntries(this.#lines(this.point)));
   }
 

@@ -6,12 +6,21 @@ import re
 
 import pytest
 
-from harness.report.html.assets import FIRST, LAST, PLAIN_STYLES, STYLES, PageScript, load_assets, make_vega_script
+from harness.report.html.assets import (
+    FIRST,
+    FLAME_STYLES,
+    FLAMES,
+    LAST,
+    STYLES,
+    PageScript,
+    load_assets,
+    make_vega_script,
+)
 from harness.report.templates import FOLDER
 
 
 def test_every_file_of_the_page_is_in_it():
-    names = {*FIRST, *LAST, *STYLES, *PLAIN_STYLES}
+    names = {*FIRST, *LAST, *STYLES, *FLAMES, *FLAME_STYLES}
     assert names == {path.name for path in (FOLDER / "html").iterdir() if path.suffix in {".css", ".js"}}
 
 
