@@ -100,7 +100,7 @@ def _describe_ending(stop: Stopped, groups: int, run: Run) -> str:
         StopReason.NO_NUMBERS: f"{after}, because no cell had a result",
         StopReason.INTERRUPTED: f"when the run was interrupted, {after}",
     }
-    return f"{'every group' if is_every_group else counted(stop.groups, 'group')} stopped {reasons[stop.reason]}"
+    return f"{'the run' if is_every_group else counted(stop.groups, 'group')} stopped {reasons[stop.reason]}"
 
 
 def describe_after(numbers: Sequence[int]) -> str:
