@@ -92,7 +92,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="OPTION=VALUE,...",
-            help="Run the script with each value of one of its own options. Example: epochs=1,3 adds `--epochs 1`.",
+            help="Run the script with each value of one of its own options. Example: epochs=1,3",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,
