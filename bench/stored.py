@@ -16,7 +16,7 @@ from harness.environments.catalog import load_environments
 from harness.project import Project
 from harness.report import format
 from harness.scenarios.catalog import find_scenario_files, load_scenario
-from harness.upstream.stored import PLACE, Entry, describe, hash_text
+from harness.upstream.stored import PLACE, StoredEntry, describe, hash_text
 
 #: An example of results on a busy machine, and one of different work: they answer nothing about TensorFlow.
 _LEFT_OUT = ("busy", "different-work")
@@ -57,7 +57,7 @@ def _describe(row: upstream.Row) -> dict[str, str]:
     }
 
 
-def _make_example_entries(folder: Path) -> Iterator[Entry]:
+def _make_example_entries(folder: Path) -> Iterator[StoredEntry]:
     """Yield an entry for each comparison of an example."""
     with TemporaryDirectory() as temporary, tarfile.open(folder / LAUNCHES) as archive:
         archive.extractall(temporary, filter="data")
@@ -74,7 +74,7 @@ def _make_example_entries(folder: Path) -> Iterator[Entry]:
         ends = " to ".join(format.number(interval[end]) for end in ("low", "high"))
         axes = compared["cell"]["axes"]
         quantity = "" if entry["of"] == "step" else f" ({entry['of']})"
-        yield Entry(
+        yield StoredEntry(
             kind="example",
             name=f"{folder.name}/{entry['scenario']}",
             title=f"{titles[entry['scenario']]}: {entry['what']}{quantity}",
@@ -86,10 +86,10 @@ def _make_example_entries(folder: Path) -> Iterator[Entry]:
         )
 
 
-def _make_release_entries(project: Project) -> Iterator[Entry]:
+def _make_release_entries(project: Project) -> Iterator[StoredEntry]:
     for environment in load_environments(project).values():
         keras = f", Keras {environment.keras}" if environment.keras else ""
-        yield Entry(
+        yield StoredEntry(
             kind="release",
             name=environment.name,
             title=f"TensorFlow {environment.tensorflow}{keras}, Python {environment.python}",

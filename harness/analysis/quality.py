@@ -1,6 +1,6 @@
 """The quality of a measurement: good, fair or poor. The rule uses facts that don't depend on the measured differences.
 
-A measurement is poor if identical cells may differ by a quarter, or if other processes took a quarter of the time of
+A measurement is poor if identical cells may differ by 25 %, or if other processes took 25 % of the time of
 a typical launch. It is good if nothing is known that affects it, and if its A/A control rules out a bias as large as
 the smallest difference that the run reports.
 """

@@ -11,7 +11,7 @@ from harness.cli.messages import tell
 from harness.model.errors import NothingSelectedError
 
 if TYPE_CHECKING:
-    from harness.upstream.stored import Entry
+    from harness.upstream.stored import StoredEntry
 
 #: The largest number of answers.
 _MOST = 5
@@ -19,7 +19,7 @@ _MOST = 5
 
 def ask(
     words: Annotated[
-        list[str], typer.Argument(metavar="WORD...", help="What you want to know, such as: predict slower 2.16.")
+        list[str], typer.Argument(metavar="WORD...", help="Words of a question, such as: predict slower 2.16.")
     ],
     json: Annotated[bool, typer.Option("--json", help="Print the answers as JSON.")] = False,
 ) -> None:
@@ -41,7 +41,7 @@ def ask(
         tell("\n".join(line for entry in entries for line in _list_lines(entry)))
 
 
-def _list_lines(entry: "Entry") -> Iterator[str]:
+def _list_lines(entry: "StoredEntry") -> Iterator[str]:
     yield f"{entry.name}: {entry.title}"
     if entry.result:
         yield f"  {entry.result}"

@@ -35,9 +35,7 @@ _EXCLUDED_FIELDS = (
 @options.of(
     Request,
     without=_EXCLUDED_FIELDS,
-    texts={
-        "slots": "The number of slots to check. Default: as many as the machine has room for. `auto` does the same."
-    },
+    texts={"slots": "The number of slots to check. Default: as many as fit on the machine. `auto` does the same."},
 )
 def check(request: Request) -> None:
     """Measure how many slots you can use at the same time.

@@ -73,7 +73,7 @@ _GAP = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class PastedBlock:
     """Lines of code by their 0-based numbers.
 
     `is_command`: the code is the argument of a shell command, so its user timed the whole process.
@@ -101,7 +101,7 @@ class Block:
 class Pasted:
     """The programs in a text, sentences about what is left out, and whether the text compares its two programs."""
 
-    programs: list[Block]
+    programs: list[PastedBlock]
     sentences: list[str]
     compares: bool = False
 
@@ -112,7 +112,7 @@ def find_programs(text: str, *, is_python: bool) -> Pasted:
     A Python file without a known form is returned as it is, so that its error is reported.
     """
     lines = text.split("\n")
-    whole = Block(dict(enumerate(lines)))
+    whole = PastedBlock(dict(enumerate(lines)))
     if _is_python(lines) and (is_python or _has_substance(whole)):
         return Pasted([whole], [])
     if is_python and not _FENCE.match(text.lstrip()):
@@ -138,7 +138,7 @@ def find_programs(text: str, *, is_python: bool) -> Pasted:
     return Pasted(programs, sentences, len(programs) == 2 and bool(_COMPARING.search("\n".join(rest.values()))))
 
 
-def _name_lines(blocks: Sequence[Block]) -> str:
+def _name_lines(blocks: Sequence[PastedBlock]) -> str:
     """Return the ranges of the lines of blocks, such as `lines 3 to 9 and 14 to 20`."""
     numbers = sorted(index + 1 for block in blocks for index, line in block.lines.items() if line.strip())
     gaps = [(one, other) for one, other in pairwise(numbers) if other - one > _GAP]
@@ -180,14 +180,14 @@ def _is_python(lines: Sequence[str]) -> bool:
     return _mask(lines)[1] is None
 
 
-def _has_substance(block: Block) -> bool:
+def _has_substance(block: PastedBlock) -> bool:
     """Return whether code does something. A word or a number of a text is valid Python too."""
     tree = load_kit_module("names").parse("\n".join(_mask(block.format().split("\n"))[0]))
     kinds = (ast.Import, ast.ImportFrom, ast.Call, ast.Assign, ast.AugAssign, ast.FunctionDef, ast.ClassDef)
     return tree is not None and any(isinstance(node, kinds) for node in ast.walk(tree))
 
 
-def _clean(lines: Sequence[str], first: int = 0) -> Block:
+def _clean(lines: Sequence[str], first: int = 0) -> PastedBlock:
     """Return lines without what is around their code. `first` is the number of the first line."""
     cleaned, is_command = list(lines), False
     for form in (_replace_spaces, _remove_numbers, _remove_prompts, _dedent, _read_commands):
@@ -195,7 +195,7 @@ def _clean(lines: Sequence[str], first: int = 0) -> Block:
             break
         changed = form(cleaned)
         cleaned, is_command = changed, form is _read_commands and changed != cleaned
-    return Block(dict(enumerate(cleaned, first)), is_command)
+    return PastedBlock(dict(enumerate(cleaned, first)), is_command)
 
 
 def _replace_spaces(lines: list[str]) -> list[str]:
@@ -279,7 +279,7 @@ def _find_html(text: str) -> Iterator[tuple[dict[int, str], str | None]]:
         yield dict(enumerate(lines, text.count("\n", 0, match.start(1)))), ""
 
 
-def _read_fence(area: dict[int, str], language: str) -> list[Block]:
+def _read_fence(area: dict[int, str], language: str) -> list[PastedBlock]:
     """Return the code in a fence. If its error is in a line of code, the error must be reported, so all is code."""
     block = _clean(list(area.values()), min(area))
     masked, error = _mask(list(block.lines.values()))
@@ -290,7 +290,7 @@ def _read_fence(area: dict[int, str], language: str) -> list[Block]:
     return [block] if is_code or (runs and _CODE_LINE.match(masked[error].strip())) else runs
 
 
-def _find_runs(area: dict[int, str]) -> list[Block]:
+def _find_runs(area: dict[int, str]) -> list[PastedBlock]:
     """Return the code in a text: the longest ranges of lines that are valid Python and start like code."""
     first, lines = min(area), list(area.values())
     cleaned = _clean(lines, first)
@@ -305,7 +305,7 @@ def _find_runs(area: dict[int, str]) -> list[Block]:
             )
             chunk = _dedent(lines[index:end])
             end = index + _find_valid_length(chunk)
-            block = Block(dict(enumerate(chunk[: end - index], first + index)), cleaned.is_command)
+            block = PastedBlock(dict(enumerate(chunk[: end - index], first + index)), cleaned.is_command)
             if end > index and (indent or "import" in block.format() or end - index > 1) and _has_substance(block):
                 blocks.append(block)
         index = max(end, index + 1)
@@ -332,12 +332,12 @@ def _is_word(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Name | ast.Constant | ast.Tuple | ast.Attribute)
 
 
-def _group(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
+def _group(blocks: Sequence[PastedBlock]) -> tuple[list[PastedBlock], list[str]]:
     """Return the programs that blocks of code form, and sentences about blocks that are left out.
 
     A block that uses names of an earlier one continues its program. A block with imports starts a program.
     """
-    programs, fragments = list[Block](), list[Block]()
+    programs, fragments = list[PastedBlock](), list[PastedBlock]()
     for block in blocks:
         names = block.names
         earlier = next((one for one in programs[::-1] if one.names.bound & names.undefined.keys()), None)
@@ -345,13 +345,13 @@ def _group(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
         if _normalize(block) in texts:
             continue
         if earlier:
-            programs[programs.index(earlier)] = Block(earlier.lines | block.lines)
+            programs[programs.index(earlier)] = PastedBlock(earlier.lines | block.lines)
         elif names.modules or block.is_command:
             programs.append(block)
         else:
             fragments.append(block)
     if not programs:  # one program without its imports
-        return ([Block({k: v for block in blocks for k, v in block.lines.items()})] if blocks else []), []
+        return ([PastedBlock({k: v for block in blocks for k, v in block.lines.items()})] if blocks else []), []
     for is_better in (
         lambda program: not program.is_command,
         lambda program: program.names.modules.keys() & _TENSORFLOW,
@@ -364,5 +364,5 @@ def _group(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
     return programs, [f"Left out: the code in {_name_lines([block])}." for block in fragments]
 
 
-def _normalize(block: Block) -> str:
+def _normalize(block: PastedBlock) -> str:
     return "\n".join(line.strip() for line in block.lines.values() if line.strip())

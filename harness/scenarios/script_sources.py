@@ -19,7 +19,7 @@ _PYTHON_FILES = {".py", ".pyw"}
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ScriptSource:
     """The contents of a script's file.
 
     - `name`: its name as a Python file; `programs`: the texts of its programs by their first lines, at least one
@@ -34,7 +34,7 @@ class Source:
     is_command: bool = False
 
 
-def read(path: Path) -> Source:
+def read(path: Path) -> ScriptSource:
     """Return the programs in a script, a notebook, or a text such as a saved issue. Raises UsageError and FileError."""
     try:
         text = read_bytes(path).decode("utf-8-sig")
@@ -48,7 +48,7 @@ def read(path: Path) -> Source:
     name = f"script_{stem}.py" if stem in TAKEN | sys.stdlib_module_names else f"{stem}.py"
     if notebooks.is_notebook(path):
         program, sentences = notebooks.convert_notebook(text, path)
-        return Source(name, {1: program}, sentences)
+        return ScriptSource(name, {1: program}, sentences)
     if all(line.lstrip().startswith("#") or not line.strip() for line in text.split("\n")):
         raise UsageError(f"{path} has no code to measure.", "Save the file, or pass another one.")
     pasted = find_programs(text, is_python=path.suffix.lower() in _PYTHON_FILES)
@@ -58,4 +58,4 @@ def read(path: Path) -> Source:
     for block in pasted.programs:
         programs[block.first], omitted = notebooks.convert_program(block.format(text.count("\n") + 1), text, path)
         sentences += omitted
-    return Source(name, programs, sentences, pasted.compares, pasted.programs[0].is_command)
+    return ScriptSource(name, programs, sentences, pasted.compares, pasted.programs[0].is_command)

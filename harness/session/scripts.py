@@ -176,7 +176,7 @@ def _check_script(
 
 
 def _choose_programs(
-    source: script_sources.Source, path: Path, chosen: Sequence[str]
+    source: script_sources.ScriptSource, path: Path, chosen: Sequence[str]
 ) -> tuple[Mapping[int, str], list[str]]:
     """Return the chosen programs of a file, or all if the file compares them, and a sentence about the choice.
 

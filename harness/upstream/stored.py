@@ -59,7 +59,7 @@ _HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StoredEntry:
     """An entry of the index. `words` are searched too, but not shown. `result` is empty if nothing was measured."""
 
     kind: str
@@ -126,21 +126,21 @@ class Index:
         return [issue.short for issue in dict.fromkeys(find_issue(name, known) for name in names) or known]
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[StoredEntry]:
         """All entries."""
         return [
             *map(self._make_claim_entry, self.find_claims()),
             *(_make_scenario_entry(name, entry) for name, entry in self.scenarios.items()),
-            *(Entry(**row) for row in self.document["entries"]),
+            *(StoredEntry(**row) for row in self.document["entries"]),
         ]
 
-    def _make_claim_entry(self, claim: Mapping[str, Any]) -> Entry:
+    def _make_claim_entry(self, claim: Mapping[str, Any]) -> StoredEntry:
         result, scenario = claim["result"], self.scenarios[claim["scenario"]]
         than = " than claimed" if result.get("outcome") in ("smaller", "larger") else ""
         sentences = [f"{result['outcome']}{than}: {result['measured']}" if result else "not measured yet"]
         sentences += [result[key] for key in ("newest", "fixed") if result.get(key)]
         words = [*scenario["tags"], *claim["environments"], *claim["values"]]
-        return Entry(
+        return StoredEntry(
             kind="claim",
             name=claim["issue"],
             title=claim["title"],
@@ -196,10 +196,10 @@ def _describe_claim(claim: Claim, all_claims: Sequence[Claim]) -> dict[str, Any]
     }
 
 
-def _make_scenario_entry(name: str, entry: Mapping[str, Any]) -> Entry:
+def _make_scenario_entry(name: str, entry: Mapping[str, Any]) -> StoredEntry:
     axes = "; ".join(f"{axis}: {', '.join(values)}" for axis, values in entry["axes"].items())
     command = f"harness matrix -s {name} -e tf2.15,tf2.16"
-    return Entry("scenario", name, entry["title"], "", "", "", command, f"{axes} {' '.join(entry['tags'])}")
+    return StoredEntry("scenario", name, entry["title"], "", "", "", command, f"{axes} {' '.join(entry['tags'])}")
 
 
 def select(items: Sequence[T], texts: Iterable[tuple[str, str]], query: str) -> list[T]:
@@ -250,13 +250,13 @@ def _add_groups(stems: Sequence[str]) -> set[str]:
     return {*stems, *(_GROUPS[stem] for stem in stems if stem in _GROUPS)}
 
 
-def find_entries(entries: Sequence[Entry], query: str) -> list[Entry]:
+def find_entries(entries: Sequence[StoredEntry], query: str) -> list[StoredEntry]:
     """Return the entries that match a query best, the best first, and only the best one of each name."""
-    by_name: dict[str, Entry] = {}
+    by_name: dict[str, StoredEntry] = {}
     for entry in select(entries, map(_get_texts, entries), query):
         by_name.setdefault(entry.name, entry)
     return list(by_name.values())
 
 
-def _get_texts(entry: Entry) -> tuple[str, str]:
+def _get_texts(entry: StoredEntry) -> tuple[str, str]:
     return f"{entry.name} {entry.title}", entry.words

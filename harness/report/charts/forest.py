@@ -1,6 +1,6 @@
 """Forest plots of comparisons: one row per ratio on a log axis, with interval, verdict and margin.
 
-A name stands beside the plot or, if the plot would be too narrow, above its marks. So no text crosses the margin.
+A name is beside the plot or, if the plot would be too narrow, above its marks. So no text crosses the margin.
 Forest plots are common in meta-analyses. Source: S. Lewis and M. Clarke, "Forest plots: trying to see the wood and the
 trees", BMJ 322, 2001.
 """
@@ -121,7 +121,7 @@ def _describe_extremes(rows: Sequence[Ratio]) -> str:
 def _make_picture(name: str, words: Words, rows: Sequence[Ratio], margin: float, measure: str) -> Picture:
     drawn_names = layout.make_distinct_names([row.name for row in rows])
     rows = [replace(row, name=drawn_name) for row, drawn_name in zip(rows, drawn_names, strict=True)]
-    # the page decides anew where the names are, for its own width
+    # the page places the names again, for its own width
     room = layout.measure_room(drawn_names)
     beside = int(room + _PLOT + _BOTH)
     step = BESIDE if beside <= layout.WIDTH - layout.PADDING else ABOVE

@@ -284,7 +284,7 @@ def _color(field: str) -> Specification:
 
 
 def _make_release_axis(count: int) -> Specification:
-    """Return the axis of releases. Its labels are vertical if there is no room for horizontal ones."""
+    """Return the axis of releases. Its labels are vertical if horizontal ones don't fit."""
 
     def choose(horizontal: str, vertical: str) -> Specification:
         return {"expr": f"width >= {LABEL * count} ? {horizontal} : {vertical}"}
