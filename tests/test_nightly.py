@@ -766,7 +766,7 @@ def test_a_pull_request_that_makes_a_scenario_slower_fails_and_writes_nothing(ni
     assert job.result == "failure", job.log
     # the base against the head, without the other scenario, which is the same
     assert "scenarios/ways.py is the same in HEAD^1 and HEAD" in job.log
-    assert re.search(r"\| head vs base, new \| [345]\.\d+×\s.* \| slower +\|", job.summary), job.summary
+    assert re.search(r"head takes [345]\.\d+× .* as long as base", job.summary), job.summary
     # it has the token of a stranger: no comment, no issue, nothing pushed
     assert github.load().writes == []
     assert git(remote, "for-each-ref") == before

@@ -56,7 +56,7 @@ def test_a_report_is_made_again_from_the_launches_with_its_page_and_pictures(har
     assert process.returncode == 0, process.stderr
     assert {name: (harness.run / name).read_text() for name in names} == before
     assert "TensorFlow 2.0.0 takes " in process.stdout
-    pictures = re.findall(r"\]\((charts/[^)]*\.svg)\)", before["report.md"] + before["details.md"])
+    pictures = re.findall(r'src(?:set)?="(charts/[^"]*\.svg)"', before["report.md"] + before["details.md"])
     assert pictures
     assert sorted(pictures) == sorted(f"charts/{path.name}" for path in (harness.run / "charts").iterdir())
     page = harness.run / "report.html"

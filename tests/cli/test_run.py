@@ -23,7 +23,7 @@ def write(harness: Harness, name: str, text: str) -> str:
 def test_a_plain_script_is_run_in_each_environment_with_its_arguments_and_files(harness):
     write(harness, "mine.py", "import sys\nprint('args', sys.argv[1:])\nprint('took 7 ms')\nopen('data.csv')\n")
     failed = harness("run", "mine.py", "-e", "old", *SHORT, "--results", "failed")
-    assert (failed.returncode, "--with data.csv" in failed.stderr) == (1, True)
+    assert (failed.returncode, "data.csv" in failed.stderr) == (2, True)
     write(harness, "data.csv", "1,2\n")
     process = harness("run", "mine.py", *BOTH, "--with", "data.csv", "--grep", r"took (\S+) ms", "--", "--epochs", "3")
     assert process.returncode == 0, process.stderr
