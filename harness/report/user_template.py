@@ -44,7 +44,7 @@ class ReportDocument:
     """The values of a template.
 
     - `title`: the title of the report, and `answer`: its first sentence
-    - `measurement`: a sentence on how reliable the measurement is; empty if it isn't known
+    - `measurement`: a sentence on how reliable the measurement is; empty if nothing was timed
     - `tables`, `figures`: all tables and charts, in the order of the report
     - `sections`: the whole report. The first section contains the answer
     """
@@ -75,7 +75,7 @@ def _join_words(words: Words) -> str:
     return words if isinstance(words, str) else "".join(span if isinstance(span, str) else span.text for span in words)
 
 
-def render(sections: Sequence[Section], path: Path, measurement: str = "") -> str:
+def render(sections: Sequence[Section], path: Path, measurement: str) -> str:
     """Return the report in the layout of the template `path`. Values are escaped for HTML if it is NAME.html.j2.
 
     Otherwise, they are escaped for Markdown. Raises UsageError, and FileError for a mistake in the template.

@@ -5,9 +5,9 @@ import pytest
 from harness.analysis.results import Results
 from harness.model.errors import UsageError
 from harness.package_data import FOLDER
-from harness.report import sections
 from harness.report.blocks import FILES, Bold, Entry, Figure, Folded, Head, Line, Section, Table, Text
 from harness.report.charts.vega import Picture, Words
+from harness.report.formats import render_template
 from harness.report.user_template import render
 from tests.documents import find_blocks
 from tests.report.test_golden import on_a_gpu
@@ -35,7 +35,7 @@ def lay_out(tmp_path):
 def test_the_example_of_the_documentation(tmp_path, golden):
     (example,) = find_blocks((FOLDER / "docs/reference/report.md").read_text(), "jinja")
     (tmp_path / "layout.md.j2").write_text(example)
-    assert render(sections.build(Results(*on_a_gpu())), tmp_path / "layout.md.j2") == golden
+    assert render_template(Results(*on_a_gpu()), tmp_path / "layout.md.j2") == golden
 
 
 def test_values_are_escaped_and_blocks_are_printed_as_in_the_report(lay_out):
@@ -101,4 +101,4 @@ def test_what_a_template_cannot_do_is_an_error_with_its_line(lay_out, tmp_path, 
 
 def test_a_template_has_the_name_of_one(tmp_path):
     with pytest.raises(UsageError, match=r"ends in \.j2"):
-        render(SECTIONS, tmp_path / "missing.j2")
+        render(SECTIONS, tmp_path / "missing.j2", "")

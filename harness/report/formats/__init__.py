@@ -32,8 +32,9 @@ def render(format: str, results: "Results") -> str:
 def render_template(results: "Results", path: "Path") -> str:
     """Return the run in the layout of a user's template. Raises UsageError."""
     from harness.report import sections, user_template  # noqa: PLC0415
+    from harness.report.sections import measurement  # noqa: PLC0415
 
-    return user_template.render(sections.build(results), path)
+    return user_template.render(sections.build(results), path, measurement.describe(results))
 
 
 def _find_modules() -> dict[str, str]:
