@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 from harness import package_data
@@ -49,7 +50,40 @@ _SYNONYMS = (
     "same fixed",
 )
 #: Words that say nothing about the contents.
-_IGNORED = "a an and as at by can does for from how i if in is it k my of on or so t tf than that the to why with"
+_IGNORED = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "as",
+        "at",
+        "by",
+        "can",
+        "does",
+        "for",
+        "from",
+        "how",
+        "i",
+        "if",
+        "in",
+        "is",
+        "it",
+        "k",
+        "my",
+        "of",
+        "on",
+        "or",
+        "so",
+        "t",
+        "tf",
+        "than",
+        "that",
+        "the",
+        "to",
+        "why",
+        "with",
+    ]
+)
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+(?:\.\d+)*")
 _SUFFIX = re.compile(r"(?<=\w{3})(?:ations?|ings?|ions?|ers?|ed|es|s|ly|al|e)$")
 
@@ -231,9 +265,10 @@ def select(items: Sequence[T], texts: Iterable[tuple[str, str]], query: str) -> 
 def split_words(text: str) -> list[str]:
     """Return the stems of the words in a text, without repetitions: `slow` for `slower`, and 2.16 for tf2.16.1."""
     stems = map(_get_stem, _WORD.findall(re.sub("(?i)tensorflow", "tf", text)))
-    return list(dict.fromkeys(stem for stem in stems if stem not in _IGNORED.split()))
+    return list(dict.fromkeys(stem for stem in stems if stem not in _IGNORED))
 
 
+@cache
 def _get_stem(word: str) -> str:
     if word[0].isdigit():
         return ".".join(word.split(".")[:2])

@@ -46,6 +46,7 @@ def test_a_question_is_answered_from_what_is_stored(claims):
     assert claims.call("ask", "tfdbg").returncode == 3
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_the_start_of_long_lines(claims):
     keyboard, terminal = os.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))

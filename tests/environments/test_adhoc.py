@@ -128,6 +128,7 @@ def test_what_was_made_is_kept_with_its_lock_and_asks_nothing_of_the_index(packa
     assert not write_lock(project, environment, Device.CPU)
 
 
+@pytest.mark.slow
 def test_only_known_or_trusted_source_packages_are_built_and_none_in_a_dry_run(package_index, project, tmp_path):
     trace, build = tmp_path / "built", "requires = []\nbuild-backend = 'builds'\nbackend-path = ['.']"
     dynamic = "name = 'old'\ndynamic = ['version', 'dependencies']"

@@ -237,6 +237,7 @@ def test_where_nothing_runs_it_is_said_what_this_card_runs(plan, snapshot):
     plan(H100, environments=["new"], gpu=True).refuse_nothing()
 
 
+@pytest.mark.slow
 def test_a_plan_as_json_has_substitutes_and_what_is_compiled_and_one_of_nothing_is_an_error(
     replacing, harness, monkeypatch, capsys
 ):
