@@ -13,7 +13,7 @@ import numpy as np
 
 from bench.simulation.machine import Floats
 from bench.simulation.nights import NEAR, ROUND, ROUNDS, RULES, Kind, Nights, Rule, at_most, delay, ours
-from harness.history.detection import LEAST, P, SeriesChanges, keep_significant
+from harness.history.detection import LEAST, ChangePoint, P, keep_significant
 from harness.history.levels import FEWEST, ValuesAndErrors, fit_all_levels
 
 NIGHTS, HISTORY = 60, 30
@@ -70,11 +70,10 @@ def correlated(of: Course, seed: int, trial: int, step: float = 0.0) -> Nights:
     return Nights(Kind.STILL, ratios, ratios, rounds.std(axis=0, ddof=1) / math.sqrt(ROUNDS), NIGHTS)
 
 
-def _detect_independently(series: Sequence[ValuesAndErrors]) -> list[SeriesChanges]:
-    """Return the changes without the factor on errors, as if nightly runs were independent. None is only watched."""
+def _detect_independently(series: Sequence[ValuesAndErrors]) -> list[list[ChangePoint]]:
+    """Return the changes without the factor on errors, as if nightly runs were independent."""
     fits = fit_all_levels(series, fewest=FEWEST, least=LEAST)
-    all_changes = [keep_significant(segments, p=P, least=LEAST, is_independent=True) for segments in fits]
-    return [SeriesChanges(changes, changes) for changes in all_changes]
+    return [keep_significant(segments, p=P, least=LEAST, is_independent=True) for segments in fits]
 
 
 def independent(of: Nights, values: Floats, first: int = HISTORY) -> Iterable[tuple[int, int]]:

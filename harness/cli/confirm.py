@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,16 @@ from harness.cli.messages import handle_signals, say, tell
 from harness.cli.running import ProgressPrinter
 from harness.history import confirm as confirming
 from harness.history.folder import History
+from harness.history.phrases import parse_time
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding, State, find_changes
+from harness.machine.identity import load_machine
+from harness.model.defaults import MOST_CONFIRM_ROUNDS
 from harness.model.environment import NIGHTLIES
 from harness.model.errors import Exit, HarnessError, UsageError
 from harness.model.history import Decision, Series
 from harness.model.launch import Status
+from harness.model.run import StopReason
 from harness.model.texts import counted, escape, joined
 from harness.session.request import ProfileRequest, Request
 from harness.session.running import Ended
@@ -30,9 +35,36 @@ from harness.session.running import Ended
 _Decisions = list[tuple[SeriesFinding, Decision | None]]
 
 
-def find_suspected(history: History, series: Sequence[Series]) -> list[SeriesFinding]:
-    """Return the suspected changes in some series of a history."""
-    return [finding for finding in find_changes(series, history.decisions()) if finding.state is State.SUSPECTED]
+def find_suspected(history: History, series: Sequence[Series], confirmations: float) -> list[SeriesFinding]:
+    """Return the changes in some series that are worth a confirmation on this machine.
+
+    These are the suspected ones, those that the screen found, and likely ones with a newer run than the confirmation.
+    If twice as many were refuted within a month as planned, the screen found something else that changed.
+    """
+    decisions, machine = history.decisions(), load_machine().id
+    newest_runs = {one_series.key: one_series.points[-1].run for one_series in series}
+    start = datetime.now(UTC) - timedelta(days=30)
+    refuted = {decision.run for decision in decisions if not decision.confirmed and parse_time(decision.when) > start}
+    is_spent = len(refuted) >= 2.0 * confirmations
+
+    def is_open(finding: SeriesFinding) -> bool:
+        match finding.state:
+            case State.SUSPECTED:
+                return True
+            case State.LIKELY:
+                is_newer = finding.decision is not None and finding.decision.run < newest_runs[finding.key]
+                return finding.key.machine == machine and is_newer
+            case State.WATCH:
+                return finding.key.machine == machine and not is_spent
+        return False
+
+    findings = find_changes(series, decisions, confirmations)
+    if is_spent and any(finding.state is State.WATCH for finding in findings):
+        say(
+            f"Changes that are only watched aren't measured again: {counted(len(refuted), 'confirmation')} of the last "
+            "30 days found no change. To allow more: --confirmations"
+        )
+    return [finding for finding in findings if is_open(finding)]
 
 
 def refuse_all(suspected: Sequence[SeriesFinding]) -> None:
@@ -67,14 +99,13 @@ def confirm(
             question = confirming.plan_group(history, group, options, scripts)
             changes = f"{counted(len(group), 'change')} since {group[0].since}"
             say(f"Measuring both sides of {changes}: {escape(group[0].key.cell)}")
-            ended_run = _run(question.request, ["harness", *sys.argv[1:]], wait=wait)
+            ended_run, decisions = _decide(question, options, wait=wait)
         except HarnessError as error:
             say(f"Not confirmed: {escape(group[0].key.cell)} since {group[0].since}. {error}")
             codes.add(Exit.CELLS_FAILED)
             continue
         if ended_run.interrupted:
             return Exit.INTERRUPTED
-        decisions = confirming.decide_all(question, ended_run.results, options.margin)
         # before the search, which takes minutes, because a job can be killed during the search
         _store_decisions(decisions)
         decisions, is_stopped = _search_wheels(decisions, question, options, wait=wait)
@@ -82,6 +113,24 @@ def confirm(
         if is_stopped:
             return Exit.INTERRUPTED
     return next(code for code in (Exit.SLOWER, Exit.CELLS_FAILED, Exit.OK) if code in codes)
+
+
+def _decide(question: confirming.ConfirmationRun, options: ConfirmRequest, *, wait: bool) -> tuple[Ended, _Decisions]:
+    """Measure both sides of a group. While a result is unclear, add rounds, up to MOST_CONFIRM_ROUNDS."""
+    ended_run, rounds = _run(question.request, ["harness", *sys.argv[1:]], wait=wait), options.rounds
+    decisions = confirming.decide_all(question, ended_run.results, options.margin)
+    while not all(decision for _, decision in decisions) and rounds + options.rounds <= MOST_CONFIRM_ROUNDS:
+        stops = ended_run.results.run.stops.values()
+        if ended_run.interrupted or any(stop.reason is not StopReason.ROUNDS for stop in stops):
+            break
+        rounds += options.rounds
+        printer = ProgressPrinter()
+        with handle_signals(printer.announce_stop):
+            ended_run = session.resume(
+                ended_run.folder, printer, backend=options.backend, wait=wait, rounds=rounds, budget=options.budget
+            )
+        decisions = confirming.decide_all(question, ended_run.results, options.margin)
+    return ended_run, decisions
 
 
 def _run(request: Request | ProfileRequest, command: Sequence[str], *, wait: bool) -> Ended:
@@ -95,9 +144,14 @@ def _search_wheels(
 ) -> tuple[_Decisions, bool]:
     """Search for the wheel of a confirmed slowdown of a release line, and profile both sides.
 
-    Store the decisions with the result, and return them, and whether the search was interrupted.
+    A slowdown that only the screen found is searched for after its second confirmation. Store the decisions with the
+    result, and return them, and whether the search was interrupted.
     """
-    slowdowns = [decision for _, decision in decisions if decision and decision.confirmed and decision.ratio > 1.0]
+    slowdowns = [
+        decision
+        for finding, decision in decisions
+        if decision and decision.confirmed and decision.ratio > 1.0 and finding.state is not State.WATCH
+    ]
     worst_decision = max(slowdowns, key=lambda decision: decision.ratio, default=None)
     if not (worst_decision and worst_decision.versions and options.search):
         return decisions, False
@@ -214,7 +268,9 @@ def _print_decision(finding: SeriesFinding, decision: Decision | None, ended_run
         cause = "because launches failed. Its report shows the reasons." if has_failed else "yet. Increase --rounds."
         tell(f"Still suspected: {name}. The run in {folder} has no clear verdict {cause}")
         return Exit.CELLS_FAILED
-    verdict = "Confirmed" if decision.confirmed else "Refuted"
+    verdict = "Refuted"
+    if decision.confirmed:
+        verdict = "Likely, until a second run confirms it" if finding.state is State.WATCH else "Confirmed"
     interval = f"{decision.ratio:.3f}× ({decision.low:.3f} to {decision.high:.3f})"
     suspicion = f"suspected: {finding.ratio:.3f}× since {finding.since}"
     sides = " and ".join(map(escape, decision.sides))

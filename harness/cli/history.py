@@ -165,7 +165,7 @@ def confirm(
     stems = [Path(scenario).stem if scenario.endswith(".py") else scenario for scenario in request.scenarios]
     history = History.open(say)
     selection = find_series(history, replace(request, scenarios=stems))
-    suspected = confirm.find_suspected(history, selection)
+    suspected = confirm.find_suspected(history, selection, request.confirmations)
     if not (all_suspected or request.scenarios or request.environments or request.axes):
         confirm.refuse_all(suspected)
     raise typer.Exit(confirm.confirm(history, suspected, request, files, wait=wait))

@@ -109,8 +109,8 @@ def plan_group(
 def find_sides(history: History, finding: SeriesFinding) -> tuple[Summary, Summary]:
     """Return the last run with a result before a change, and the first run with a result after it.
 
-    For a release line, both runs are NEAR points further away, because the place of a change is only known to within
-    NEAR points. A search between these runs finds the version.
+    After a drift, it is the newest run. For a release line, both runs are NEAR points further away, because the place
+    of a change is only known to within NEAR points. A search between these runs finds the version.
     """
     (series,) = history.series(only={finding.key})
     runs = [point.run for point in series.points]
@@ -121,7 +121,8 @@ def find_sides(history: History, finding: SeriesFinding) -> tuple[Summary, Summa
     later_runs = [runs[place] for place in places if place >= change_index]
     distance = NEAR if is_line(finding.key.environment) else 0
     summaries = {summary.run: summary for summary in history.summaries()}
-    return summaries[earlier_runs[-1 - distance :][0]], summaries[later_runs[: 1 + distance][-1]]
+    after = later_runs if finding.is_drift else later_runs[: 1 + distance]
+    return summaries[earlier_runs[-1 - distance :][0]], summaries[after[-1]]
 
 
 def plan_confirmation(

@@ -36,9 +36,6 @@ P = 1e-5
 #: Changes up to this size, on the log scale, are ignored. It is the margin below which two cells count as equal.
 LEAST = math.log1p(MARGIN)
 
-#: The largest p of a tentative change, and the smallest number of points on each side of it.
-WATCHED_P, WATCHED_FEWEST = 1e-3, 2
-
 #: The largest lag-1 correlation for which errors are inflated, by a factor of 4.4. At 1, the factor would be infinite.
 _MOST_CORRELATION = 0.9
 
@@ -62,31 +59,10 @@ class ChangePoint:
     p: float
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesChanges:
-    """The changes in a time series: the `significant` ones, and the `tentative` ones (`WATCHED_P`)."""
-
-    significant: Sequence[ChangePoint]
-    tentative: Sequence[ChangePoint]
-
-
-def detect_changes(series: Sequence[ValuesAndErrors]) -> list[SeriesChanges]:
-    """Return the changes of each series. Raises ValueError as `fit_all_levels` does.
-
-    Tentative changes are tested as if nightly runs were independent, so that correlation doesn't delay them.
-    """
-    loose_fits = fit_all_levels(series, fewest=WATCHED_FEWEST, least=LEAST)
-    # if all levels are long enough already, a minimum length wouldn't change them
-    changed_places = [place for place, fit in enumerate(loose_fits) if fit.shortest < FEWEST]
-    refits = fit_all_levels([series[place] for place in changed_places], fewest=FEWEST, least=LEAST)
-    strict_fits = {**dict(enumerate(loose_fits)), **dict(zip(changed_places, refits, strict=True))}
-    return [
-        SeriesChanges(
-            keep_significant(strict_fits[place], p=P, least=LEAST),
-            keep_significant(fit, p=WATCHED_P, least=LEAST, is_independent=True),
-        )
-        for place, fit in enumerate(loose_fits)
-    ]
+def detect_changes(series: Sequence[ValuesAndErrors]) -> list[list[ChangePoint]]:
+    """Return the changes of each series. Raises ValueError as `fit_all_levels` does."""
+    fits = fit_all_levels(series, fewest=FEWEST, least=LEAST)
+    return [keep_significant(fit, p=P, least=LEAST) for fit in fits]
 
 
 def keep_significant(segments: Segments, *, p: float, least: float, is_independent: bool = False) -> list[ChangePoint]:

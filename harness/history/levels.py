@@ -52,14 +52,12 @@ class Segments:
     """The best levels of a series, before any test.
 
     `y` are the values, and `spread` their standard deviations, both of shape (points,). `places` are the indexes of the
-    first points of all levels but the first. `shortest` is the length of the shortest level in any step of the fit. So
-    the result stays the same if each level must have at least that many points.
+    first points of all levels but the first.
     """
 
     y: Floats
     spread: Floats
     places: Sequence[int]
-    shortest: int
 
 
 def fit_all_levels(series: Sequence[ValuesAndErrors], *, fewest: int, least: float) -> list[Segments]:
@@ -80,22 +78,19 @@ def fit_all_levels(series: Sequence[ValuesAndErrors], *, fewest: int, least: flo
             raise ValueError("A series needs one standard error (0 or more) per value, and all numbers must be finite.")
         # levels are means of values: if values are this close, so are levels
         is_level = y.size < 2 * fewest or float(np.ptp(y)) <= least
-        fits.append(Segments(y, standard_errors, (), y.size) if is_level else None)
+        fits.append(Segments(y, standard_errors, ()) if is_level else None)
         if not is_level:
             ys.append(y)
             all_errors.append(standard_errors)
     # a change affects one difference, and a spike two, which hardly affects the median
     variances = [(MAD * compute_median(np.abs(np.diff(y)))) ** 2 / 2.0 for y in ys]
     spreads = list(map(estimate_spreads, all_errors, variances))
-    places_of_steps = [_find_places(ys, spreads, fewest)]
+    places = _find_places(ys, spreads, fewest)
     for _ in range(2):
-        variances = list(map(compute_residual_variance, ys, spreads, places_of_steps[-1]))
+        variances = list(map(compute_residual_variance, ys, spreads, places))
         spreads = list(map(estimate_spreads, all_errors, variances))
-        places_of_steps.append(_find_places(ys, spreads, fewest))
-    found = iter(
-        Segments(y, spread, places[-1], min(b - a for step in places for a, b in list_ranges(step, y.size)))
-        for y, spread, places in zip(ys, spreads, zip(*places_of_steps, strict=True), strict=True)
-    )
+        places = _find_places(ys, spreads, fewest)
+    found = map(Segments, ys, spreads, places)
     return [fit or next(found) for fit in fits]
 
 

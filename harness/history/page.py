@@ -189,7 +189,7 @@ def _make_item(members: Sequence[SeriesFinding], names: SeriesNames) -> CauseIte
     return CauseItem(
         title=phrases.format_title(members),
         moved=phrases.describe_direction(first),
-        is_quiet=first.state not in phrases.ORDER[:2],
+        is_quiet=first.state not in phrases.ORDER[:3],
         text=f"{phrases.describe_suspects(members)} {phrases.explain_state(first.state)}",
         links=links,
     )

@@ -16,7 +16,7 @@ from harness.report import format
 LARGE = 3.0
 
 #: The order of states in a list: those that need attention first.
-ORDER = (State.CONFIRMED, State.SUSPECTED, State.WATCH, State.REFUTED)
+ORDER = (State.CONFIRMED, State.LIKELY, State.SUSPECTED, State.WATCH, State.REFUTED)
 
 
 def find_last(judged: JudgedSeries) -> SeriesFinding | None:
@@ -123,7 +123,7 @@ def format_title(members: Sequence[SeriesFinding]) -> str:
     direction = directions.pop() if len(directions) == 1 else "different"
     start = f"since the run of {format_day(first_finding.started)}"
     match first_finding.state:
-        case State.CONFIRMED | State.SUSPECTED:
+        case State.CONFIRMED | State.LIKELY | State.SUSPECTED:
             return f"{first_finding.state.value.capitalize()}: {_count_series(len(same_state))} {direction} {start}"
         case State.REFUTED:
             return f"Refuted: {_count_series(len(same_state))} did not become {direction} {start}"
@@ -148,13 +148,16 @@ def explain_state(state: State, decision: Decision | None = None) -> str:
                 "Both sides were measured again in one run, which confirmed the "
                 f"change{text}{f', between {sides}' if sides else ''}."
             )
+        case State.LIKELY:
+            return (
+                f"Both sides were measured again in one run, which agrees{text}. A second such run would confirm the "
+                "change: harness history confirm"
+            )
         case State.SUSPECTED:
             return "To measure both sides again, side by side: harness history confirm"
         case State.REFUTED:
             return f"Both sides were measured again in one run, and the difference was smaller{text}."
-    return (
-        "The newest runs differ from the earlier level. But there are too few new runs, or earlier runs varied as much."
-    )
+    return "The newest runs are above the earlier level. To measure both sides again: harness history confirm"
 
 
 def describe_series(judged: JudgedSeries) -> str:
@@ -192,6 +195,7 @@ def describe_counts(series: Sequence[JudgedSeries]) -> str:
 #: Descriptions of the series in each state, after `is` or `are`.
 _STATE_WORDS = {
     State.CONFIRMED: "confirmed to have changed",
+    State.LIKELY: "likely to have changed",
     State.SUSPECTED: "suspected to have changed",
     State.WATCH: "watched",
     State.REFUTED: "refuted",

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from harness.model.defaults import BISECT_BUDGET, CONFIRM_ROUNDS, MARGIN
+from harness.model.defaults import BISECT_BUDGET, CONFIRM_ROUNDS, CONFIRMATIONS, MARGIN
 from harness.plan.selection import parse_axes
 from harness.session.options import Option, OptionPanel, format_length, format_seconds, read_seconds, split_names
 
@@ -47,6 +47,15 @@ class ConfirmRequest(SeriesRequest):
         float | None,
         Option("Don't start a round that would exceed this time.", read=read_seconds, panel=OptionPanel.PRECISION),
     ] = None
+    confirmations: Annotated[
+        int,
+        Option(
+            "How many series that didn't change may be measured again per month. More find smaller changes earlier.",
+            least=1,
+            shown=str(CONFIRMATIONS),
+            panel=OptionPanel.PRECISION,
+        ),
+    ] = CONFIRMATIONS
     search: Annotated[
         float,
         Option(

@@ -17,8 +17,10 @@ ALPHA = round(1.0 - LEVEL, 9)
 ROUNDS, MOST_ROUNDS, MOST_CLAIM_ROUNDS = 5, 100, 30
 #: The fewest rounds for a verdict. For a difference that is certainly larger than ×1.5, two rounds are enough.
 FEWEST_ROUNDS = 3
-#: --rounds of `harness history confirm`.
-CONFIRM_ROUNDS = 10
+#: --rounds of `harness history confirm`, and the largest number if its result stays unclear.
+CONFIRM_ROUNDS, MOST_CONFIRM_ROUNDS = 10, 30
+#: --confirmations: how many series that didn't change are measured again per month, on a machine.
+CONFIRMATIONS = 4
 #: --calls of `harness profile`.
 PROFILED_CALLS = 50
 

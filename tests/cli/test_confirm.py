@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -20,6 +21,7 @@ from harness.history.folder import History
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding, State
 from harness.model.history import Decision, Key, SeriesSoftware
+from harness.model.run import StopReason
 from harness.session import read
 from harness.session.request import Request
 from tests.cli.conftest import Harness
@@ -183,7 +185,8 @@ def confirm(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     def plan(members: list[SeriesFinding], *_: object) -> ConfirmationRun:
         return ConfirmationRun(members, Request(), ("x==1", "x==8"))
 
-    completed = SimpleNamespace(interrupted=False, results=SimpleNamespace(launches=[]), folder=Path("results/run-9"))
+    results = SimpleNamespace(launches=[], run=SimpleNamespace(stops={}))
+    completed = SimpleNamespace(interrupted=False, results=results, folder=Path("results/run-9"))
     monkeypatch.setattr("harness.history.confirm.find_sides", lambda *_: (None, None))
     monkeypatch.setattr("harness.history.confirm.plan_confirmation", plan)
     monkeypatch.setattr("harness.history.confirm.decide_all", decide)
@@ -192,10 +195,10 @@ def confirm(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     monkeypatch.setattr("harness.cli.confirm._locate_change", lambda *_, **__: {})
     monkeypatch.setattr("harness.cli.confirm._profile_change", lambda *_, **__: {})
 
-    def call(*machines: str) -> int:
+    def call(*machines: str, state: State = State.SUSPECTED) -> int:
         keys = [Key(machine, "waits", "cpu", (), "tf-nightly", "old") for machine in machines]
         run, day = "2026-10-05T04-10-00Z-aaaa", "2026-10-05"
-        findings = [SeriesFinding(key, State.SUSPECTED, run, day, 4.0, 3.9, 4.1, [], key.machine) for key in keys]
+        findings = [SeriesFinding(key, state, run, day, 4.0, 3.9, 4.1, [], key.machine) for key in keys]
         return confirming.confirm(History.open(), findings, ConfirmRequest(), [], wait=False)
 
     return call
@@ -204,6 +207,28 @@ def confirm(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
 def test_a_confirmed_slowdown_determines_the_exit_code_though_another_change_is_undecided(confirm):
     codes = {machines: confirm(*machines) for machines in (("another", "one"), ("one", "another"), ("another",))}
     assert codes == {("another", "one"): 5, ("one", "another"): 5, ("another",): 1}
+
+
+def test_an_unclear_result_gets_more_rounds_up_to_a_limit(confirm, monkeypatch):
+    stop = SimpleNamespace(reason=StopReason.ROUNDS)
+    results = SimpleNamespace(launches=[], run=SimpleNamespace(stops={"group": stop}))
+    ended = SimpleNamespace(interrupted=False, results=results, folder=Path("results/run-9"))
+    rounds: list[int] = []
+
+    def resume(*_: object, **options: Any) -> object:
+        rounds.append(options["rounds"])
+        return ended
+
+    monkeypatch.setattr("harness.session.run", lambda *_, **__: ended)
+    monkeypatch.setattr("harness.session.resume", resume)
+    monkeypatch.setattr("harness.history.confirm.decide_all", lambda question, *_: [(question.findings[0], None)])
+    assert (confirm("one"), rounds) == (1, [20, 30])
+
+
+def test_what_only_the_screen_found_is_likely_and_its_wheel_is_not_searched_yet(confirm, monkeypatch, capsys):
+    monkeypatch.setattr("harness.cli.confirm._locate_change", lambda *_, **__: pytest.fail("searched"))
+    assert confirm("one", state=State.WATCH) == 5
+    assert capsys.readouterr().out.startswith("Likely, until a second run confirms it: ")
 
 
 def test_a_decision_stays_though_the_command_is_killed_during_the_search(confirm, monkeypatch):

@@ -168,17 +168,6 @@ def test_no_fittinglose_less_than_those_that_are_found(levels, seed, fewest):
     assert total == pytest.approx(compute_least_loss(y, spread, fewest), rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=40)
-@given(courses, st.integers(0, 99))
-def test_fittingthat_are_long_enough_are_those_that_have_to_be(levels, seed):
-    values = course(levels, seed)
-    loose = fit(values, 2)
-    if loose.shortest >= 4 and len(values) >= 8:
-        strict = fit(values, 4)
-        assert list(loose.places) == list(strict.places)
-        np.testing.assert_array_equal(loose.spread, strict.spread)
-
-
 def find_anew(segments, p):
     """The changes that hold, each tested anew whenever one was taken away."""
     y, spread, places = segments.y, segments.spread, list(segments.places)
@@ -243,7 +232,7 @@ def test_errors_are_wider_among_slow_swings_and_no_narrower_if_nights_alternate(
 
 
 def estimate(y, cut, spread=0.03):
-    segments = Segments(y, np.full(y.size, spread), [cut], cut)
+    segments = Segments(y, np.full(y.size, spread), [cut])
     return detection._estimate_correlation(segments, [cut], [detection._fit_step(y, segments.spread, cut)])
 
 
@@ -270,8 +259,8 @@ def test_several_series_have_the_fittingof_each(drawn):
     together = fit_all_levels(several, fewest=2, least=LEAST)
     for segments, (values, _) in zip(together, several, strict=True):
         single = fit(values, 2)
-        assert (list(segments.places), segments.shortest) == (list(single.places), single.shortest)
+        assert list(segments.places) == list(single.places)
         np.testing.assert_array_equal(segments.spread, single.spread)
     detected = detect_changes(several)
     assert detected == [changes for entry in several for changes in detect_changes([entry])]
-    assert [changes.significant for changes in detected] == [find(values) for values, _ in several]
+    assert detected == [find(values) for values, _ in several]

@@ -1,7 +1,6 @@
-"""What is said of a history: which changes are watched, suspected, confirmed and refuted, and of which cause."""
+"""What is said of a history: which changes are watched, suspected, likely, confirmed or refuted, and why."""
 
 import itertools
-import math
 from dataclasses import replace
 
 from harness.history.states import State, find_changes, judge_series
@@ -50,12 +49,41 @@ def test_nothing_is_compared_across_a_cut_and_each_side_of_it_is_searched():
     assert [finding.ratio > 1.0 for finding in judged.findings] == [True, False]
 
 
-def test_two_nights_are_watched_and_one_is_not_and_what_slow_swings_may_explain_is_watched():
+def test_a_step_is_watched_in_its_first_night_and_likely_and_confirmed_by_runs_side_by_side():
     steps = [find_changes([series(stepped(40, 40 + nights))]) for nights in (1, 2, 3)]
-    assert [[finding.state for finding in findings] for findings in steps] == [[], [State.WATCH], [State.SUSPECTED]]
-    swings = [value + 0.04 * math.sin(night / 3.0) for night, value in enumerate(noise(40, spread=0.002))]
-    finding = find_one([*swings, *noise(6, 0.1, spread=0.002)])
-    assert (finding.state, finding.since) == (State.WATCH, "run-040")
+    assert [[finding.state for finding in findings] for findings in steps] == [
+        [State.WATCH],
+        [State.WATCH],
+        [State.SUSPECTED],
+    ]
+    ((first,), _, (last,)) = steps
+    assert (first.since, first.decision, last.since) == ("run-040", None, "run-040")
+    likely, again = (decision(first, run=run) for run in ("run-040-x", "run-041-x"))
+    refuted = replace(again, confirmed=False)
+    for decisions, states in (
+        ([likely], [State.LIKELY]),
+        ([likely, again], [State.CONFIRMED]),
+        # nothing is left of it, and it isn't found again
+        ([likely, refuted], []),
+        ([refuted], []),
+    ):
+        findings = find_changes([series(stepped(40, 42))], decisions)
+        assert [finding.state for finding in findings] == states, decisions
+    # of a change that the series shows, one is enough
+    assert find_one(stepped(40, 43), decisions=[likely]).state is State.CONFIRMED
+
+
+def test_a_refutation_is_not_of_what_came_later():
+    before = find_one(stepped(40, 41))
+    refuted = decision(before, confirmed=False, run="run-040-x")
+    (finding,) = find_changes([series([*noise(41), *noise(4, 0.08)])], [refuted])
+    assert (finding.state, finding.since) == (State.SUSPECTED, "run-041")
+
+
+def test_a_drift_is_between_a_month_ago_and_the_newest_night():
+    finding = find_one([*noise(30), *(value + 0.0015 * night for night, value in enumerate(noise(40, seed=1)))])
+    assert (finding.state, finding.is_drift) == (State.WATCH, True)
+    assert finding.since == "run-033"
 
 
 def test_what_was_taken_back_is_over_unless_it_was_confirmed():
@@ -115,7 +143,8 @@ def test_a_decision_on_a_line_is_about_the_place_and_not_about_the_versions_of_o
         (later,) = find_changes([one_series], [decision(finding, **{"suspects": ["another version"], **near})])
         assert later.state is State.CONFIRMED
         assert (" → ".join(pair) in later.cause) == ("pair" in near)
-    (far,) = find_changes([one_series], [decision(finding, since="run-020", suspects=["another version"])])
+    other = decision(finding, since="run-020", suspects=["another version"], confirmed=False)
+    (far,) = find_changes([one_series], [other])
     assert far.state is State.SUSPECTED
 
 
