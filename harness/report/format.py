@@ -152,11 +152,15 @@ def ratio(value: Estimate) -> str:
     """
     if isinstance(value, Difference):
         return f"{difference(value, BYTES)} B per call"
+    return factor(value.value) + (f" ({bounds(value)})" if value.interval else "")
+
+
+def bounds(value: Estimate) -> str:
+    """Return the interval of an estimate, such as `2.65 to 2.76`, or the bound of a ratio of one round."""
     if value.interval and value.rounds == 1:
         is_large = value.value > 1.0
-        bound = f"at least {factor(value.interval.low)}" if is_large else f"at most {factor(value.interval.high)}"
-        return f"{factor(value.value)} ({bound})"
-    return factor(value.value) + (f" ({format_interval(value.interval)})" if value.interval else "")
+        return f"at least {factor(value.interval.low)}" if is_large else f"at most {factor(value.interval.high)}"
+    return format_interval(value.interval)
 
 
 def difference(value: Difference, unit: Unit) -> str:
