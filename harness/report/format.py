@@ -75,6 +75,8 @@ def of_clock(unit: Unit, clock: Clock) -> Unit:
 def unit_of(table: ScenarioTable) -> Unit:
     """Return the unit for the values of a table."""
     values = [value.estimate.value for *_, value in table.times() if value.estimate]
+    if table.in_seconds:
+        return phase_unit(values)
     return unit_of_quantity(table.quantity, values, table.clock)
 
 
