@@ -1,7 +1,7 @@
 """The report as JSON: the run and its analysis, in the types of `harness.analysis`.
 
-Times are in seconds. Scenarios are identified by name, and results of cells by a name that is the same in every run. A
-printed number with several settings is like a scenario of its own, with the settings as an axis.
+Times are in seconds. Scenarios are identified by name, and results of cells by a name that is the same in every run.
+Each printed number with several settings has its own scenario, and the settings are an axis of it.
 """
 
 from collections.abc import Mapping, Sequence
