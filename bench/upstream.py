@@ -8,6 +8,7 @@ import json
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,31 @@ from harness import session
 from harness.analysis.claim_rules import ClaimOutcome
 from harness.analysis.claims import ClaimPlace, ClaimResult
 from harness.analysis.results import Results
+from harness.analysis.statistics import Estimate, Interval
 from harness.model.scenario import Cell
 from harness.model.texts import counted
 from harness.report import escape, format
 from harness.report.sections.claims import format_claimed
+from harness.upstream.stored import PLACE
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE, STORED = DOCS / "results" / "upstream-issues.md", DOCS / "upstream.json"
 #: The lines before and after the table in the page.
 BEGIN, END = "<!-- the table: python -m bench.upstream -->", "<!-- the end of the table -->"
 
-HEADS = ("issue", "claim", "claimed", "measured", "outcome", "newest release", "fixed between", "date", "machine")
+HEADS = (
+    "issue",
+    "claim",
+    "reported with",
+    "program",
+    "claimed",
+    "measured",
+    "outcome",
+    "newest release",
+    "fixed between",
+    "date",
+    "machine",
+)
 
 Row = Mapping[str, Any]
 
@@ -129,6 +144,7 @@ def _line(row: Row) -> str:
     entries = [
         f"[{row['issue']}]({row['url']})",
         row["reported"],
+        *_read_origin(row),
         row["claimed"],
         f"{row['at']['environment']}: {measure(row['at'], row['claimed'])}",
         row["at"]["outcome"],
@@ -138,6 +154,21 @@ def _line(row: Row) -> str:
         row["machine"],
     ]
     return f"| {' | '.join(escape.markdown(entry) if at else entry for at, entry in enumerate(entries))} |"
+
+
+def _read_origin(row: Row) -> tuple[str, str]:
+    """Return the reporter's version and the measured program, from the index of all claims (`make reference`)."""
+    scenario = _read_index().get(row["scenario"], {"claims": []})
+    for claim in scenario["claims"]:
+        if (claim["issue"], claim["reported"]) == (row["issue"], row["reported"]):
+            return claim["version"], claim["program"]
+    return "", ""
+
+
+@cache
+def _read_index() -> Mapping[str, Any]:
+    scenarios: Mapping[str, Any] = json.loads(PLACE.read_text())["scenarios"]
+    return scenarios
 
 
 def fixed_between(row: Row) -> str:
@@ -150,8 +181,10 @@ def measure(place: Row, claimed: str) -> str:
     """Format a result, such as `12.3× (11.9 to 12.8)`, or return why there is none."""
     if place["value"] is None:
         return str(place["why"]) or "no result"
-    ends = f" ({' to '.join(map(format.number, place['interval']))})" if place["interval"] else ""
-    return f"{format_value(place['value'], claimed)}{ends}"
+    if not place["interval"]:
+        return format_value(place["value"], claimed)
+    estimate = Estimate(place["value"], place["rounds"], Interval(*place["interval"]))
+    return f"{format_value(place['value'], claimed)} ({format.bounds(estimate)})"
 
 
 def format_value(value: float, claimed: str) -> str:

@@ -31,6 +31,7 @@
 # ratio    = [1.2, 10]              # no number; each worker has a batch of its own there, and a core here has them all
 # when     = { replicas = "4" }
 # hardware = "CPUs, Ubuntu 16.04"
+# program  = "similar"
 # visible  = ["cpu"]
 # [[tool.harness.claim]]
 # issue    = "T#60245"
@@ -40,6 +41,7 @@
 # ratio    = [1.2, 20]              # as above
 # when     = { replicas = "2" }
 # hardware = "CPUs, Ubuntu 16.04"
+# program  = "similar"
 # visible  = ["cpu"]
 # [[tool.harness.claim]]
 # issue    = "T#57890"
@@ -49,6 +51,7 @@
 # ratio    = [1.4, 2.2]             # measured here on one machine, with half of the batch each
 # when     = { replicas = "2" }
 # hardware = "two machines; not reported which"
+# program  = "similar"
 # visible  = ["cpu"]
 # [[tool.harness.claim]]
 # issue    = "T#48374"
@@ -58,33 +61,40 @@
 # ratio    = [1.5, 20]              # no number that could be read
 # when     = { replicas = "2" }
 # hardware = "not reported"
+# program  = "similar"
 # visible  = ["cpu"]
 # [[tool.harness.claim]]
 # issue    = "T#35095"
-# reported = "training takes 286 s with MirroredStrategy on two devices, and 197 s on one (measured here with 2.2)"
+# reported = "training takes 286 s with MirroredStrategy on two devices, and 197 s on one"
 # worse    = { environment = "tf2.2", strategy = "mirrored" }
 # better   = { environment = "tf2.2", strategy = "none" }
 # ratio    = [1.16, 1.8]            # by logical devices of a CPU; 2.1 has no public way to run a function on them
 # when     = { replicas = "2" }
 # hardware = "two GTX 1080 Ti"
+# version  = "2.0"
+# program  = "similar"
 # visible  = ["cpu"]
 # [[tool.harness.claim]]
 # issue    = "T#33809"
-# reported = "MirroredStrategy with two devices is much slower than one device, with the same batch (measured with 2.2)"
+# reported = "MirroredStrategy with two devices is much slower than one device, with the same batch"
 # worse    = { environment = "tf2.2", strategy = "mirrored" }
 # better   = { environment = "tf2.2", strategy = "none" }
 # ratio    = [1.2, 5]               # no number that could be read
 # when     = { replicas = "2" }
 # hardware = "two GPUs"
+# version  = "2.0"
+# program  = "similar"
 # visible  = ["cpu"]
 # [[tool.harness.claim]]
 # issue    = "T#35144"
-# reported = "a step of MirroredStrategy with four devices takes about 3 times as long as with one (measured with 2.2)"
+# reported = "a step of MirroredStrategy with four devices takes about 3 times as long as with one"
 # worse    = { environment = "tf2.2", strategy = "mirrored" }
 # better   = { environment = "tf2.2", strategy = "none" }
 # ratio    = [2.4, 3.8]             # each device has a batch of its own there
 # when     = { replicas = "4" }
 # hardware = "four Tesla V100"
+# version  = "2.0"
+# program  = "similar"
 # visible  = ["cpu"]
 #
 # [[tool.harness.compare]]

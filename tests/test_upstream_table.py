@@ -8,6 +8,7 @@ import pytest
 from bench import upstream
 from harness.analysis.results import Results
 from harness.model.scenario import Claim
+from harness.upstream.stored import PLACE
 from tests.claims import BETTER, CLAIM, LEAK, WORSE, claimed_scenario
 from tests.factories import cell, rounds, run
 
@@ -22,6 +23,19 @@ def measured(times: float, *claims: Claim, started: str = "2026-11-22T10:00:00Z"
 def test_the_page_has_the_table_of_what_is_kept():
     text = upstream.PAGE.read_text()
     assert text == upstream.page(text, upstream.read_rows()), "to regenerate the page: python -m bench.upstream"
+
+
+def test_a_claim_says_what_was_measured_and_no_seconds_of_another_machine():
+    index = json.loads(PLACE.read_text())["scenarios"]
+    claims = [(claim["issue"], name, claim) for name, entry in index.items() for claim in entry["claims"]]
+    for issue, _, claim in claims:
+        assert claim["program"], f"{issue}: is the program the same, similar or guessed?"
+        assert claim["seconds"] is None, f"{issue}: a ratio, or bytes"
+        # issues before this number are older than 1.14, the oldest release
+        if issue.startswith("T#") and int(issue.removeprefix("T#")) < 29_800:
+            assert claim["version"], f"{issue}: which version did the reporter have?"
+    known = {(issue, name, claim["reported"]) for issue, name, claim in claims}
+    assert {(row["issue"], row["scenario"], row["reported"]) for row in upstream.read_rows()} <= known
 
 
 def test_a_row_has_what_a_run_told_and_no_more_digits_than_that_is_worth():

@@ -5,7 +5,8 @@ claimed direction is confirmed if the verdict for the worse side is `slower`. Th
 claimed range: the effect is smaller if the interval is entirely below the range, larger if it is entirely above, and
 otherwise confirmed. Without the verdict `slower`, the claim is "not seen" if the whole interval is below a bound. The
 bound is the middle between the margin and the smallest claimed value, on the log scale, because a small difference
-doesn't support a claim of a large one.
+doesn't support a claim of a large one. A count of traces has no noise, so that this bound comes first: two traces
+instead of one for each shape are a fix, not a smaller problem.
 
 An absolute value (seconds, or bytes per call) isn't compared with another cell. The effect is seen if the whole
 interval is above 10 % of the smallest claimed value. But an interval from the largest claimed value (or less) to more
@@ -23,7 +24,7 @@ import numpy as np
 from harness.analysis.statistics import Interval, exp_limited
 from harness.analysis.verdicts import Verdict, judge_interval, margins
 from harness.model.defaults import FEWEST_ROUNDS
-from harness.model.scenario import Claim
+from harness.model.scenario import TRACES, Claim
 
 #: Shares of the smallest claimed value. An effect is seen if the whole interval is above NOTICED, because nobody would
 #: have reported less. If it isn't seen, it is absent if the whole interval is below ABSENT. A run of claims measures
@@ -39,6 +40,7 @@ class ClaimOutcome(StrEnum):
     LARGER = "larger"
     NOT_SEEN = "not seen"
     OPPOSITE = "opposite"
+    FIXED_BEFORE = "fixed before"
     UNCLEAR = "unclear"
     DIFFERENT_WORK = "different work"
     CANNOT_RUN = "cannot run"
@@ -52,27 +54,27 @@ class ClaimOutcome(StrEnum):
     @property
     def is_gone(self) -> bool:
         """Whether the problem is shown to be absent."""
-        return self in (ClaimOutcome.NOT_SEEN, ClaimOutcome.OPPOSITE)
+        return self in (ClaimOutcome.NOT_SEEN, ClaimOutcome.OPPOSITE, ClaimOutcome.FIXED_BEFORE)
 
 
-def judge_ratio(
-    verdict: Verdict | None, interval: Interval | None, claimed: tuple[float, float], margin: float = 0.0
-) -> ClaimOutcome:
+def judge_ratio(verdict: Verdict | None, interval: Interval | None, claim: Claim, margin: float = 0.0) -> ClaimOutcome:
     """Return the outcome of a ratio value(worse) / value(better). `verdict` describes the worse side.
 
     `margin` is a share: 0.03 for 3 %.
     """
+    is_below = interval is not None and interval.high < math.sqrt(claim.range[0] * (1.0 + margin))
     match verdict:
+        case Verdict.SLOWER if claim.of == TRACES and is_below:
+            return ClaimOutcome.NOT_SEEN
         case Verdict.SLOWER if interval:
-            return _judge_size(interval, claimed)
+            return _judge_size(interval, claim.range)
         case Verdict.FASTER:
             return ClaimOutcome.OPPOSITE
         case Verdict.SAME:
             return ClaimOutcome.NOT_SEEN
         case Verdict.DIFFERENT_WORK:
             return ClaimOutcome.DIFFERENT_WORK
-    bound = math.sqrt(claimed[0] * (1.0 + margin))
-    return ClaimOutcome.NOT_SEEN if interval and interval.high < bound else ClaimOutcome.UNCLEAR
+    return ClaimOutcome.NOT_SEEN if is_below else ClaimOutcome.UNCLEAR
 
 
 def judge_value(interval: Interval, claimed: tuple[float, float], bias: float = 0.0) -> ClaimOutcome:
@@ -106,7 +108,7 @@ def judge_claim(
     interval = Interval(exp_limited(low), exp_limited(high))
     verdict = judge_interval(low, high, float(margins(np.array([rounds]), math.log1p(margin))[0]))
     is_certain = rounds >= FEWEST_ROUNDS or verdict in (Verdict.FASTER, Verdict.SLOWER)
-    return judge_ratio(verdict if is_certain else None, interval, claim.range, margin)
+    return judge_ratio(verdict if is_certain else None, interval, claim, margin)
 
 
 def _judge_size(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcome:

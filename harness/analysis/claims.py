@@ -128,6 +128,7 @@ def _judge_scenario(run: Run, scenario: Scenario, get_lookup: Callable[[str], Lo
     releases = {environment.name: environment.release for environment in run.environments}
     for number, claim in enumerate(checked_claims):
         claimed_place, *elsewhere = places_by_claim[number]
+        claimed_place = _check_earlier_fix(claim, claimed_place, releases)
         planned_cells = get_lookup(claim.of).cells
         elsewhere = [place for place in elsewhere if all(cell in planned_cells for cell in place.cells)]
         if elsewhere or all(cell in planned_cells for cell in claimed_place.cells):
@@ -186,6 +187,14 @@ def _find_fix(
         return None, None
     earlier_places = [claimed_place, *later_places[: len(later_places) - len(fixed_places)]]
     return fixed_places[-1], next(place for place in reversed(earlier_places) if place.outcome.holds)
+
+
+def _check_earlier_fix(claim: Claim, place: ClaimPlace, releases: Mapping[str, tuple[int, int, int]]) -> ClaimPlace:
+    """Return the result in the claimed environment: "fixed before" if the effect is absent or smaller after the fix."""
+    outcomes = (ClaimOutcome.SMALLER, ClaimOutcome.NOT_SEEN, ClaimOutcome.OPPOSITE, ClaimOutcome.UNCLEAR)
+    if claim.fixed and place.outcome in outcomes and claim.fixed_release <= releases[place.environment]:
+        return replace(place, outcome=ClaimOutcome.FIXED_BEFORE, why="", settling=None, at_most=None)
+    return place
 
 
 class _Family:
@@ -251,7 +260,7 @@ class _Family:
         ratio = compared.ratio
         # an interval from few rounds still shows large differences; if the A/A control failed, it shows nothing
         is_usable = compared.withheld in (None, Withheld.FEW_ROUNDS, Withheld.CONTENTION)
-        outcome = judge_ratio(compared.verdict, ratio.interval if is_usable else None, claim.range, self._margin)
+        outcome = judge_ratio(compared.verdict, ratio.interval if is_usable else None, claim, self._margin)
         reason = {
             Withheld.FEW_ROUNDS: describe_too_few(ratio.rounds),
             Withheld.CONTROL: "two identical cells differed by more than the margin",

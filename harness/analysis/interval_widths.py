@@ -12,6 +12,7 @@ from harness.analysis.claim_rules import ABSENT, ClaimOutcome, judge_claim
 from harness.analysis.claims import compute_growth_bias
 from harness.analysis.looks import (
     FIRST_LOOK,
+    FIRST_LOOK_AT_VAST,
     compute_settling_share,
     find_claim_cells,
     find_first_looks,
@@ -22,8 +23,8 @@ from harness.analysis.quantities import growths, launches_of
 from harness.analysis.rounds import Series, apply_clock
 from harness.analysis.statistics import combine, half_widths, means
 from harness.analysis.tables import layouts
-from harness.analysis.verdicts import compute_shown_alpha, margins, p_values
-from harness.model.launch import Launch
+from harness.analysis.verdicts import ONE_ROUND, VAST, compute_shown_alpha, margins, p_values
+from harness.model.launch import Launch, Status
 from harness.model.run import Run
 from harness.model.scenario import GROWTH, STEP, Cell, Claim
 
@@ -127,13 +128,16 @@ def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, flo
     """Return the largest ratio in each group's claims: half the width of an interval over the width that a claim needs.
 
     A scenario's claims of one quantity are judged together (claims.py), so the width of an interval depends on their
-    number. From a group's first round to its first look, its width is infinite. After that, it is 0 if none of its
-    claims has an interval, because their cells have failed.
+    number. From a group's first round to its first look, its width is infinite, except after one round without a
+    failure. After that, it is 0 if none of its claims has an interval, because their cells have failed.
     """
     first_looks = find_first_looks(run, run.plan)
     rounds = Counter(name for name, _ in {(launch.group, launch.round) for launch in launches if launch.round})
+    failed = {launch.group for launch in launches if launch.round and launch.status is not Status.OK}
     result = {
-        group.name: math.inf if 0 < rounds[group.name] < first_looks.get(group.name, 0) else 0.0
+        group.name: math.inf
+        if (FIRST_LOOK_AT_VAST if group.name not in failed else 0) < rounds[group.name] < first_looks.get(group.name, 0)
+        else 0.0
         for group in run.plan.groups
     }
     groups = {cell: group.name for group in run.plan.groups for cell in group.cells}
@@ -156,7 +160,7 @@ def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, flo
                     group = groups[place[0]]
                     # `run.looks` has the round at which the group ended, if a resumed run has another last round
                     looks = [look.get(group) for look in run.looks]
-                    looks += list_looks_at_claims(first_looks[group], run.plan.rounds)
+                    looks += [FIRST_LOOK_AT_VAST, *list_looks_at_claims(first_looks[group], run.plan.rounds)]
                     is_look = index.rounds[group] in looks
                     width = _compute_claim_width(claim, place[0], intervals[place], index, margin)
                     result[group] = max(result[group], width if is_look else math.inf)
@@ -173,6 +177,8 @@ def _compute_claim_width(
     mean, half_width, bias, rounds = measured
     is_withheld = claim.ratio is not None and index.is_lost(cell, math.log1p(margin))
     bias += math.inf if is_withheld else compute_growth_bias(cell, claim, index)
+    if rounds == FIRST_LOOK_AT_VAST and claim.ratio and abs(mean) >= VAST:
+        half_width = ONE_ROUND
     if judge_claim(claim, mean, half_width, rounds, margin, bias=bias) is not ClaimOutcome.UNCLEAR:
         return 0.0
     return half_width / (ABSENT * claim.bytes[0] if claim.bytes else claim.needed(margin))

@@ -47,6 +47,9 @@ FIRST_LOOK = 6
 FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE, FIRST_LOOK_AT_CLOSE = 3, 2, 4
 LARGE, CLOSE = 3.0, 2.0
 
+#: One round is checked too, but only for ratios that need no second one (VAST in analysis/verdicts.py).
+FIRST_LOOK_AT_VAST = 1
+
 #: After a look at claims, the next look has at least this multiple of its rounds.
 WORTHWHILE = 1.5
 

@@ -19,6 +19,7 @@ from harness.analysis.distribution import (
     summarize_resources,
     summarize_spread,
 )
+from harness.analysis.printed import SECONDS, unit_of
 from harness.analysis.quantities import growth_estimate, is_time
 from harness.analysis.rounds import compute_mean
 from harness.analysis.statistics import Estimate, combine
@@ -69,7 +70,8 @@ class ScenarioTable:
 
     Rows show the values of `row_axes`, and column headings show the values of `column_axes`. `several_devices`: the
     rows' devices differ. `clock` is the clock of the times. `quantity` is the measured quantity, by its name in
-    scenario headers. For memory growth, comparisons are differences in bytes per call instead of ratios.
+    scenario headers; `in_seconds`: a printed number with a unit of time. For memory growth, comparisons are differences
+    in bytes per call instead of ratios.
     """
 
     scenario: Scenario
@@ -80,6 +82,7 @@ class ScenarioTable:
     rows: Sequence[Row]
     clock: Clock
     quantity: str = STEP
+    in_seconds: bool = False
 
     def cell(self, row: Row, side: Side) -> Cell:
         """Return the cell of a row on one side of a column."""
@@ -216,6 +219,8 @@ def _make_table(layout: Layout, lookup: Lookup, plan: Plan) -> ScenarioTable:
         rows=[replace(row, values=[row.values[index] for index in filled_columns]) for row in rows],
         clock=plan.clock,
         quantity=quantity,
+        in_seconds=unit_of(quantity, (entry for cell in layout.cells for entry in lookup.numbers.get(cell, ())))
+        == SECONDS,
     )
 
 

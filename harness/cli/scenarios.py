@@ -190,11 +190,11 @@ def _describe_claim(claim: "Claim") -> Iterator[str]:
     sides = [f"{side.environment} {_format_axes(side.axes)}".rstrip() for side in (claim.worse, claim.better) if side]
     quantity = "" if claim.of == STEP else f"{claim.of} of "
     fix_note = f"; reported as fixed in {claim.fixed}" if claim.fixed else ""
-    hardware = f" ({claim.hardware})" if claim.hardware else ""
+    origin = f" ({claim.origin})" if claim.origin else ""
     condition = f", with {_format_axes(claim.when)}" if claim.when else ""
     low, high = map(format_exact, claim.range)
     range_text = f"{low} to {high}{' s' if claim.seconds else ' bytes per call' if claim.bytes else ' times'}"
-    yield f"  {quantity}{' vs '.join(sides)}{condition}: {range_text}{hardware}{fix_note}"
+    yield f"  {quantity}{' vs '.join(sides)}{condition}: {range_text}{origin}{fix_note}"
 
 
 def _list_rows(environments: Sequence[Mapping[str, Any]], total: int) -> Iterator[str]:

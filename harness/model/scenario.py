@@ -129,6 +129,10 @@ class Expectation:
     requires: Sequence[str] = ()
 
 
+#: The values of `program` in a claim, in words.
+PROGRAMS = {"same": "the reported program", "similar": "a similar program", "guessed": "a guessed program"}
+
+
 @dataclass(frozen=True, slots=True)
 class ClaimSide:
     """A side of a claim: axis values, and an environment (a name, or requirements as for `-e`)."""
@@ -148,8 +152,9 @@ class Claim:
     - `bytes`: the bytes that each call of `worse` leaks. Such a claim has no `better`.
 
     `reported` is the claim in plain words. `when` contains axis values of both sides. `hardware` is the reporter's
-    hardware. `fixed` is the release with the fix, according to a source. `visible` contains the devices on which the
-    issue is visible.
+    hardware, and `version` the reporter's release of TensorFlow or Keras. `program` says how the scenario relates to
+    the reporter's program. `fixed` is the release with the fix, according to a source. `visible` contains the devices
+    on which the issue is visible.
     """
 
     issue: Issue
@@ -162,6 +167,8 @@ class Claim:
     of: str = STEP
     when: Axes = field(default_factory=dict)
     hardware: str = ""
+    version: str = ""
+    program: str = ""
     fixed: str = ""
     visible: Sequence[Device] = tuple(Device)
 
@@ -169,6 +176,19 @@ class Claim:
     def range(self) -> tuple[float, float]:
         """The lowest and the highest claimed value: a ratio, seconds or bytes."""
         return self.ratio or self.seconds or self.bytes or (1.0, 1.0)
+
+    @property
+    def fixed_release(self) -> tuple[int, ...]:
+        """The release with the fix as numbers: (2, 3)."""
+        from packaging.version import Version
+
+        return Version(self.fixed).release
+
+    @property
+    def origin(self) -> str:
+        """The reporter's hardware, version and program: `Colab CPU; 2.0.0-alpha0; measured with a similar program`."""
+        program = PROGRAMS.get(self.program, "")
+        return "; ".join(filter(None, [self.hardware, self.version, f"measured with {program}" if program else ""]))
 
     def needed(self, margin: float) -> float:
         """Return the largest half width of an interval, on the log scale, with which the claim can be decided.

@@ -75,6 +75,8 @@ def of_clock(unit: Unit, clock: Clock) -> Unit:
 def unit_of(table: ScenarioTable) -> Unit:
     """Return the unit for the values of a table."""
     values = [value.estimate.value for *_, value in table.times() if value.estimate]
+    if table.in_seconds:
+        return phase_unit(values)
     return unit_of_quantity(table.quantity, values, table.clock)
 
 
@@ -152,11 +154,15 @@ def ratio(value: Estimate) -> str:
     """
     if isinstance(value, Difference):
         return f"{difference(value, BYTES)} B per call"
+    return factor(value.value) + (f" ({bounds(value)})" if value.interval else "")
+
+
+def bounds(value: Estimate) -> str:
+    """Return the interval of an estimate, such as `2.65 to 2.76`, or the bound of a ratio of one round."""
     if value.interval and value.rounds == 1:
         is_large = value.value > 1.0
-        bound = f"at least {factor(value.interval.low)}" if is_large else f"at most {factor(value.interval.high)}"
-        return f"{factor(value.value)} ({bound})"
-    return factor(value.value) + (f" ({format_interval(value.interval)})" if value.interval else "")
+        return f"at least {factor(value.interval.low)}" if is_large else f"at most {factor(value.interval.high)}"
+    return format_interval(value.interval)
 
 
 def difference(value: Difference, unit: Unit) -> str:

@@ -20,7 +20,7 @@ from harness.runner.budget import GroupBudget, RoundRequest
 from harness.runner.launching import Launching, LaunchSlot, Watch, share_seconds
 from harness.runner.rounds import RoundLog
 from harness.runner.schedule import Pairs, RunEstimate, Schedule, limit_to_budget, needed_budget
-from harness.runner.stop_rules import Widths
+from harness.runner.stop_rules import Widths, is_precise
 from harness.store.folder import RunFolder
 
 #: Interleaving ends early if the turns of the slowest launch have taken this multiple of the planned measurement time.
@@ -181,6 +181,8 @@ class RunExecutor:
                 continue
             spent_seconds = earlier_seconds + get_spent_seconds() - start
             if number > 1 and spent_seconds + ledger.seconds(number - 1, [group]) > request.seconds:
+                break
+            if number == 2 and is_precise(self.plan, group, ledger, self.widths):
                 break
             sampling = executor._choose_samplings(number, ledger)[group.name]
             executor._measure(group, number, ledger, sampling, ledger.seconds)

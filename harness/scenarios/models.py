@@ -4,10 +4,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from packaging import requirements
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -122,6 +123,7 @@ Requirements = Annotated[list[Requirement], Field(examples=['NAME = ["tensorflow
 IssueName = Annotated[str, make_validator(issues.parse, "expected an issue", converts=True)]
 Environment = Annotated[str, make_validator(_normalize_environment, "expected an environment", converts=True)]
 Versions = Annotated[str, make_validator(SpecifierSet, "expected a range of versions (PEP 440)", 'Example: ">=3.6"')]
+Release = Annotated[str, make_validator(Version, "expected a release", 'Example: "2.3"')]
 Devices = Annotated[list[Annotated[Device, Field(strict=False)]], Field(min_length=1, examples=['NAME = ["cpu"]'])]
 Quantity = Annotated[str, AfterValidator(_check_quantity)]
 Point = Annotated[dict[str, Any], AfterValidator(_parse_point)]
@@ -259,7 +261,9 @@ class ClaimTable(TomlTable):
     of: Quantity = ""
     when: When = {}
     hardware: str = ""
-    fixed: str = ""
+    version: str = ""
+    program: Literal["", "same", "similar", "guessed"] = ""
+    fixed: Release = ""
     visible: Devices = list(Device)
 
     @model_validator(mode="after")

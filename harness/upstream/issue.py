@@ -224,9 +224,7 @@ def _describe_claim(subject: Subject, claim_result: ClaimResult) -> Iterator[Blo
         if claim.ratio
         else f"{subject.amount(low)} to {subject.amount(high)}"
     )
-    yield Text(
-        f"{claim.issue.url} reports: {claim.reported} ({claimed_range}; {claim.hardware or 'hardware unknown'})."
-    )
+    yield Text(f"{claim.issue.url} reports: {claim.reported} ({claimed_range}; {claim.origin or 'hardware unknown'}).")
 
     def describe_measured(place: ClaimPlace) -> str:
         if place.estimate is None:

@@ -30,7 +30,7 @@ T = TypeVar("T")
 PLACE = package_data.FOLDER / "docs" / "stored.json"
 
 #: The fields of a claim in the index.
-_CLAIM_FIELDS = ("reported", "of", "ratio", "seconds", "bytes", "hardware", "fixed", "visible")
+_CLAIM_FIELDS = ("reported", "of", "ratio", "seconds", "bytes", "hardware", "version", "program", "fixed", "visible")
 
 #: Words that mean about the same in a search.
 _SYNONYMS = (

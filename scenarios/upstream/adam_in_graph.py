@@ -22,6 +22,8 @@
 # better   = { environment = "tf2.2", way = "session" }
 # ratio    = [2, 10]
 # hardware = "not reported; Ubuntu 18.04"
+# version  = "2.2.0rc3"
+# program  = "guessed"
 #
 # [[tool.harness.compare]]
 # name    = "a function vs a session"

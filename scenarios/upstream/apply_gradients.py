@@ -29,6 +29,7 @@
 # better   = { environment = "tf2.13", part = "loss" }
 # ratio    = [1.65, 2.6]
 # hardware = "not reported; Ubuntu 20.04"
+# program  = "similar"
 #
 # [[tool.harness.compare]]
 # name    = "applying gradients vs the loss"

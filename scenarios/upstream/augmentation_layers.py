@@ -23,6 +23,7 @@
 # ratio    = [5, 1000]              # "extremely", and no number; keras-cv measured 15.6 s and 0.013 s for 1,000 images
 # when     = { layers = "translation", mode = "function" }     # its warnings are of two draws and a shift
 # hardware = "not reported"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#58108"
@@ -32,6 +33,7 @@
 # ratio    = [5, 1000]              # "extremely", and no number
 # when     = { layers = "translation", mode = "eager" }        # how they were called is not told
 # hardware = "not reported"
+# program  = "similar"
 # ///
 """A call of a layer on a batch of 64 images of 8 × 8 pixels. The images are so small that pixels take little time.
 

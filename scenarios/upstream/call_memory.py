@@ -30,15 +30,18 @@
 # bytes    = [200000, 20000000]     # the curve's numbers were not to be read; a layer's output has 1 MB
 # of       = "memory growth"
 # hardware = "not reported"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#60131"
-# reported = "each call of ResNet50 leaks in 2.12 with Python 3.11, on a CPU (measured here with 2.13)"
+# reported = "each call of ResNet50 leaks with Python 3.11, on a CPU"
 # worse    = { environment = "tf2.13-py3.11", call = "eager" }
 # when     = { model = "resnet" }
 # bytes    = [100000, 5000000]      # 2.6 MB in the first three calls
 # of       = "memory growth"
 # hardware = "CPU, in Docker"
+# version  = "2.12"
+# program  = "similar"
 # ///
 """400 or 120 calls with one image in a NumPy array. 40 earlier calls, which create reused buffers, don't count.
 

@@ -24,6 +24,7 @@
 # of       = "traces"
 # ratio    = [5, 20]
 # hardware = "a Mac"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#38742"
 # reported = "train_on_batch traces again for each new length: fixed in 2.1, and back in 2.2"
@@ -34,6 +35,8 @@
 # ratio    = [5, 20]
 # fixed    = "2.3"
 # hardware = "Colab"
+# version  = "2.2.0rc3"
+# program  = "similar"
 #
 # [[tool.harness.compare]]
 # name    = "shapes that change vs one shape"

@@ -28,6 +28,7 @@
 # when     = { work = "images_to_tensor" }
 # ratio    = [5, 1000]              # no number that could be read
 # hardware = "Quadro M2200, Ubuntu 18.04 in Docker"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "https://github.com/tensorflow/similarity/issues/210"
@@ -37,6 +38,7 @@
 # when     = { work = "floats_to_tensor" }
 # ratio    = [2, 100]               # no number of the fast way; 15 ms for a conversion
 # hardware = "Colab, with a GPU"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#27692"
@@ -46,24 +48,30 @@
 # when     = { work = "tensors_to_array" }
 # ratio    = [100, 100000]          # "orders of magnitude"
 # hardware = "Colab CPU"
+# version  = "2.0.0.dev20190405"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#25439"
-# reported = "np.array of a list of tensors is unusable in 1.12, and of their arrays is fast (measured here with 1.14)"
+# reported = "np.array of a list of tensors is unusable, and of their arrays is fast"
 # worse    = { environment = "tf1.14", way = "slow" }
 # better   = { environment = "tf1.14", way = "fast" }
 # when     = { work = "tensors_to_array" }
 # ratio    = [100, 100000]          # "exponentially longer"
 # hardware = "GTX 1060 Max Q"
+# version  = "1.12"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#26711"
-# reported = "NumPy's functions are considerably slow on a list of tensors in 2.0 alpha"
+# reported = "NumPy's functions are considerably slow on a list of tensors"
 # worse    = { environment = "tf2.0", way = "slow" }
 # better   = { environment = "tf2.0", way = "fast" }
 # when     = { work = "mean_of_tensors" }
 # ratio    = [10, 100000]           # no number that could be read
 # hardware = "V100"
+# version  = "2.0.0-alpha0"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#42120"
@@ -73,6 +81,7 @@
 # when     = { work = "elements" }
 # ratio    = [20, 10000]            # by the C API of Python in the annoy package
 # hardware = "no GPU; Windows 10, and Docker"
+# program  = "same"
 #
 # ///
 """One conversion.

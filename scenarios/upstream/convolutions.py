@@ -9,8 +9,8 @@
 #
 # [tool.harness.axes]
 # operation = [
-#     "transposed_3d", "einsum", "transposed_3d_large", "conv", "depthwise", "conv_one", "depthwise_one", "conv_64",
-#     "grouped_64", "dilated_layer", "dilated_nn", "train_conv", "train_separable",
+#     "transposed_3d", "einsum", "conv", "depthwise", "conv_one", "depthwise_one", "conv_64", "grouped_64",
+#     "dilated_layer", "dilated_nn", "train_conv", "train_separable",
 # ]
 #
 # [[tool.harness.compare]]
@@ -23,14 +23,9 @@
 # worse    = { environment = "tf1.14", operation = "transposed_3d" }
 # better   = { environment = "tf1.14", operation = "einsum" }
 # ratio    = [50, 200]
-# hardware = "CPU: Arch Linux, OS X and Windows 8; TensorFlow 1.7"
-#
-# [[tool.harness.claim]]
-# issue    = "T#10535"
-# reported = "conv3d_transpose of 97 x 128 x 256 x 32 numbers takes 10 minutes (here a 64th of that)"
-# worse    = { environment = "tf1.14", operation = "transposed_3d_large" }
-# seconds  = [5, 15]
-# hardware = "a Core i7; TensorFlow 1.1"
+# hardware = "CPU: Arch Linux, OS X and Windows 8"
+# version  = "1.7"
+# program  = "same"
 #
 # [[tool.harness.claim]]
 # issue    = "T#42172"
@@ -39,6 +34,7 @@
 # better   = { environment = "tf2.3", operation = "conv" }
 # ratio    = [1.3, 1.9]
 # hardware = "Colab; similar on the CPU of a laptop"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#46217"
@@ -47,6 +43,7 @@
 # better   = { environment = "tf2.3", operation = "conv_one" }
 # ratio    = [1.05, 3]
 # hardware = "CPU, x86"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#19390"
@@ -54,7 +51,9 @@
 # worse    = { environment = "tf1.14", operation = "grouped_64" }
 # better   = { environment = "tf1.14", operation = "conv_64" }
 # ratio    = [3, 4.5]
-# hardware = "a GPU; a build of May 2018"
+# hardware = "a GPU"
+# version  = "a build of May 2018"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#37883"
@@ -63,6 +62,7 @@
 # better   = { environment = "tf2.1", operation = "dilated_nn" }
 # ratio    = [1.2, 10]
 # hardware = "a GPU"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#42664"
@@ -71,15 +71,15 @@
 # better   = { environment = "tf2.3", operation = "train_conv" }
 # ratio    = [2, 10]
 # hardware = "Colab with a GPU"
+# program  = "similar"
 # ///
 """One convolution in eager mode, or one step of training.
 
-operation  transposed_3d, einsum: 200 rows of 50 numbers become images of 28 x 28; transposed_3d_large: 25 x 32 x 64
-           numbers with 32 channels become 49 x 64 x 128; conv, depthwise: layers on 2 images of 64 x 64 x 3; conv_one,
-           depthwise_one: the same layers on one image; conv_64, grouped_64: a kernel of 3 x 3 from 64 to 64 channels on
-           8 images of 32 x 32, dense or in 16 groups; dilated_layer, dilated_nn: with dilation 2, on 8 images of
-           64 x 64 x 16; train_conv, train_separable: `train_on_batch` of three layers of 32 filters on 8 images of
-           32 x 32 x 3
+operation  transposed_3d, einsum: 200 rows of 50 numbers become images of 28 x 28; conv, depthwise: layers on 2 images
+           of 64 x 64 x 3; conv_one, depthwise_one: the same layers on one image; conv_64, grouped_64: a kernel of
+           3 x 3 from 64 to 64 channels on 8 images of 32 x 32, dense or in 16 groups; dilated_layer, dilated_nn: with
+           dilation 2, on 8 images of 64 x 64 x 16; train_conv, train_separable: `train_on_batch` of three layers of 32
+           filters on 8 images of 32 x 32 x 3
 """
 
 from kit import eager_tensorflow, fixed_batch, fixed_weights, main
@@ -122,12 +122,6 @@ def einsum(tf):
     return lambda: tf.einsum("bk,hwck->bhwc", rows, filters)
 
 
-def transposed_3d_large(tf):
-    """Return the step of a transposed convolution with strides of 2 and one output channel."""
-    x, filters = batch(tf, 1, 25, 32, 64, 32), kernel(tf, 3, 3, 3, 1, 32)
-    return lambda: tf.nn.conv3d_transpose(x, filters, (1, 49, 64, 128, 1), [1, 2, 2, 2, 1], "SAME")
-
-
 def conv_64(tf):
     """Return the step of a dense convolution."""
     x, filters = batch(tf, 8, 32, 32, 64), kernel(tf, 3, 3, 64, 64)
@@ -154,7 +148,6 @@ def dilated_nn(tf):
 OPERATIONS = {
     "transposed_3d": transposed_3d,
     "einsum": einsum,
-    "transposed_3d_large": transposed_3d_large,
     "conv_64": conv_64,
     "grouped_64": grouped_64,
     "dilated_nn": dilated_nn,

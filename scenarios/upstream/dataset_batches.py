@@ -23,6 +23,7 @@
 # better   = { environment = "tf2.3", way = "stacked_windows" }
 # ratio    = [5, 15]
 # hardware = "not reported"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#44046"
@@ -31,6 +32,7 @@
 # better   = { environment = "tf2.3", way = "sequence" }
 # ratio    = [2, 1000]
 # hardware = "not reported"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#37013"
@@ -39,6 +41,7 @@
 # better   = { environment = "tf2.1", way = "shift_100" }
 # ratio    = [2, 12]
 # hardware = "not reported"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#53169"
@@ -47,6 +50,7 @@
 # better   = { environment = "tf2.6", way = "batch_then_map" }
 # ratio    = [1.5, 50]
 # hardware = "not reported"
+# program  = "similar"
 # ///
 """A pass over ten batches of 32 elements, per batch.
 

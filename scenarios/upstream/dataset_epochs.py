@@ -33,6 +33,7 @@
 # when     = { pipeline = "file" }
 # ratio    = [1.4, 2.1]
 # hardware = "Cloud AI platform with a P100"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#47067"
@@ -42,6 +43,7 @@
 # when     = { pipeline = "shuffled", epoch = "first" }
 # ratio    = [1.2, 1.5]
 # hardware = "not reported; Ubuntu 20.04"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#47067"
 # reported = "the first epoch of a shuffled dataset takes 276 s in a nightly wheel before 2.5, and 249 s in 2.3"
@@ -50,6 +52,8 @@
 # when     = { pipeline = "shuffled", epoch = "first" }
 # ratio    = [1.05, 1.2]
 # hardware = "not reported; Ubuntu 20.04"
+# version  = "a nightly wheel before 2.5"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#17958"
@@ -58,7 +62,9 @@
 # better   = { environment = "tf1.14", pipeline = "plain" }
 # when     = { epoch = "first" }
 # ratio    = [1.5, 2.5]
-# hardware = "GTX 1060; TensorFlow 1.4"
+# hardware = "GTX 1060"
+# version  = "1.4"
+# program  = "similar"
 # ///
 """One pass over a dataset in batches of 64, per element.
 

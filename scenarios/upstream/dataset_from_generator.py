@@ -25,6 +25,7 @@
 # better   = { environment = "tf1.15", source = "slices" }
 # ratio    = [10, 100]
 # hardware = "CPU, Ubuntu 18.04"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#14480"
@@ -33,6 +34,8 @@
 # better   = { environment = "tf1.14", source = "batch_generator" }
 # ratio    = [15, 60]               # on 1.4
 # hardware = "GTX 980"
+# version  = "1.4"
+# program  = "similar"
 # ///
 """A pass over a dataset of 2,000 numbers in batches of 200, per number.
 

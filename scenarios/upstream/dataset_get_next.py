@@ -21,6 +21,7 @@
 # better   = { environment = "tf2.6", order = "shuffle" }
 # ratio    = [1.3, 10]              # no number in the thread
 # hardware = "CentOS 7"
+# program  = "similar"
 # ///
 """One batch of 8,192 rows from a dataset of 21,000 rows of 373 floats and a label.
 

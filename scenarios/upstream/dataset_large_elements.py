@@ -33,6 +33,7 @@
 # ratio    = [30, 150]              # their elements were 25 times as large as these
 # when     = { source = "slices" }
 # hardware = "CPU, Ubuntu 18.04"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#35135"
@@ -42,6 +43,7 @@
 # ratio    = [10, 1000]             # "orders of magnitude"
 # when     = { element = "large" }
 # hardware = "CPU, Ubuntu 18.04 and Windows 7"
+# program  = "similar"
 # ///
 """One crop of 20 × 20 numbers from a dataset's only element, which is repeated forever.
 

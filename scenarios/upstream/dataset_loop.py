@@ -28,6 +28,7 @@
 # ratio    = [40, 160]              # 1.42 s and 0.018 s for 10,000 records
 # when     = { elements = "records" }
 # hardware = "CPU, macOS"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#40634"
@@ -37,6 +38,7 @@
 # ratio    = [250, 1000]
 # when     = { elements = "numbers" }
 # hardware = "Colab CPU"
+# program  = "similar"
 # ///
 """A loop over 1,000 elements that does nothing with them, per element.
 

@@ -26,6 +26,7 @@
 # better   = { environment = "tf2.2", way = "loop" }
 # ratio    = [1.5, 10]              # no number in the thread
 # hardware = "GTX 1080"
+# program  = "similar"
 # ///
 """A pass over 100 vectors of 1,024 floats that computes the Fourier transform of each vector. The time is per vector.
 

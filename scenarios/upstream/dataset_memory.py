@@ -22,6 +22,7 @@
 # bytes    = [700000, 1500000]      # the object has 1 MB
 # of       = "memory growth"
 # hardware = "Ubuntu 22.04"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#65675"
@@ -30,14 +31,17 @@
 # bytes    = [100000, 10000000]     # 1,000 elements; "tens of GB in one case"
 # of       = "memory growth"
 # hardware = "Docker"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#60659"
-# reported = "in 2.12 with Python 3.11, fit on a dataset of from_generator leaks (measured here with 2.13)"
+# reported = "with Python 3.11, fit on a dataset of from_generator leaks"
 # worse    = { environment = "tf2.13-py3.11", pipeline = "fit_generator" }
 # bytes    = [100000, 10000000]     # 100 batches; no number that could be read
 # of       = "memory growth"
 # hardware = "CPU, Ubuntu 22.04"
+# version  = "2.12"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#41395"
@@ -46,6 +50,7 @@
 # bytes    = [1000000, 70000000]    # a batch of theirs has 33 MB; the curve's numbers were not to be read
 # of       = "memory growth"
 # hardware = "GeForce RTX 2080 Ti"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#35084"
@@ -54,6 +59,7 @@
 # bytes    = [100000, 10000000]     # no number that could be read
 # of       = "memory growth"
 # hardware = "Ubuntu 16.04"
+# program  = "similar"
 # ///
 """The memory that the process keeps after each of 20 rounds of a pipeline. The axis shows the work of a round.
 

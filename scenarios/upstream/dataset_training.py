@@ -26,6 +26,7 @@
 # better   = { environment = "tf2.1", data = "tensor" }
 # ratio    = [1.03, 1.12]
 # hardware = "GTX 1080"
+# program  = "similar"
 # ///
 """`train_on_batch` of four convolutions of 32 filters on 16 images of 112 x 112.
 

@@ -29,6 +29,7 @@
 # when     = { network = "regression" }
 # ratio    = [2.4, 3.8]
 # hardware = "CPU"
+# program  = "same"
 # [[tool.harness.claim]]
 # issue    = "T#27472"
 # reported = "fit on a dataset is 10 times slower than on arrays, 22 ms per step (a maintainer could not reproduce it)"
@@ -37,14 +38,18 @@
 # when     = { network = "recurrent" }
 # ratio    = [8, 12.5]
 # hardware = "not reported"
+# version  = "2.0.0-alpha0"
+# program  = "same"
 # [[tool.harness.claim]]
 # issue    = "T#29151"
-# reported = "1.12 takes almost twice as long as 1.5 (a triager saw the opposite); measured here with 1.15 and 1.14"
+# reported = "1.12 takes almost twice as long as 1.5 (a triager saw the opposite)"
 # worse    = { environment = "tf1.15" }
 # better   = { environment = "tf1.14" }
 # when     = { network = "classifier" }
 # ratio    = [1.6, 2.2]
 # hardware = "Tesla T4"
+# version  = "1.12 and 1.5"
+# program  = "similar"
 #
 # [[tool.harness.compare]]
 # name    = "a dataset vs arrays"

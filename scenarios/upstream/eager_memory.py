@@ -22,6 +22,7 @@
 # bytes    = [10, 1000]             # 500,000 calls; the printed growth was not to be read
 # of       = "memory growth"
 # hardware = "Debian 11"
+# program  = "same"
 #
 # [[tool.harness.claim]]
 # issue    = "T#57982"
@@ -30,6 +31,7 @@
 # bytes    = [10, 1000]             # "small", and it "increases quite quickly"
 # of       = "memory growth"
 # hardware = "CPU, Ubuntu and Windows; also in T#50765"
+# program  = "same"
 # ///
 """The memory growth over 20,000 minimal calls.
 

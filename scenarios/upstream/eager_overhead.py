@@ -31,6 +31,8 @@
 # ratio    = [1.5, 10]              # 5 µs an addition of tensors on 1.12; of the other no number is told
 # when     = { work = "add" }
 # hardware = "a developer's machine, CPU"
+# version  = "1.12"
+# program  = "same"
 #
 # [[tool.harness.claim]]
 # issue    = "T#39750"
@@ -40,6 +42,7 @@
 # ratio    = [150, 600]             # 311
 # when     = { work = "slice" }
 # hardware = "CPU, macOS"
+# program  = "similar"
 # ///
 """100 operations in a Python loop, per operation.
 

@@ -28,6 +28,7 @@
 # ratio    = [2, 4]
 # when     = { indices = "array" }
 # hardware = "GTX 2080"
+# program  = "similar"
 # ///
 """One lookup of 100 rows in an embedding of 1,000 rows with 300 numbers each.
 

@@ -43,6 +43,7 @@
 # when     = { optimizer = "sgd" }
 # ratio    = [1.5, 50]              # the numbers are in a notebook
 # hardware = "Tesla T4"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "TK#45"
 # reported = "for large embeddings, the new Adagrad is several times slower than the legacy one"
@@ -51,6 +52,7 @@
 # when     = { optimizer = "adagrad" }
 # ratio    = [1.5, 50]
 # hardware = "Tesla T4"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "TK#45"
 # reported = "for embeddings, the new Adam is faster than the legacy one"
@@ -59,6 +61,7 @@
 # when     = { optimizer = "adam" }
 # ratio    = [1.1, 10]
 # hardware = "Tesla T4"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "https://github.com/NVIDIA-Merlin/models/issues/1098"
 # reported = "training is 2 times slower with Adagrad than with the legacy Adagrad"
@@ -67,6 +70,7 @@
 # when     = { optimizer = "adagrad" }
 # ratio    = [1.6, 2.5]
 # hardware = "not reported"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#14075"
@@ -75,7 +79,9 @@
 # better   = { environment = "tf1.14", optimizer = "adam" }
 # when     = { kind = "session" }
 # ratio    = [1.8, 2.9]
-# hardware = "K40; TensorFlow 1.3"
+# hardware = "K40"
+# version  = "1.3.1"
+# program  = "guessed"
 # ///
 """One training step of an embedding of 200,000 words with 64 numbers each: 128 rows of 20 words, mean squared error.
 

@@ -29,6 +29,7 @@
 # ratio    = [5.5, 8.7]
 # fixed    = "2.1"
 # hardware = "RTX 2070, Core i9 9900K"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "K#13549"
 # reported = "fit_generator is slow without waiting for input, and fit is fast (no number reported)"
@@ -36,6 +37,7 @@
 # better   = { environment = "tf2.0", call = "fit_arrays" }
 # ratio    = [1.5, 10]
 # hardware = "Core 2 Quad Q9300, CPU"
+# program  = "similar"
 #
 # [[tool.harness.compare]]
 # name    = "a generator vs arrays"

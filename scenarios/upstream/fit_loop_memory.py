@@ -22,6 +22,7 @@
 # bytes    = [15000000, 35000000]   # 824.98 MB, 850.34 MB, 876.81 MB, 904.02 MB after the 19th to 22nd model
 # of       = "memory growth"
 # hardware = "Ubuntu, and a Mac with M1"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "K#21090"
@@ -30,6 +31,7 @@
 # bytes    = [35000000, 70000000]
 # of       = "memory growth"
 # hardware = "Windows 11"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#43702"
@@ -38,6 +40,7 @@
 # bytes    = [12000000, 50000000]   # 25,229 to 58,290 KB per model
 # of       = "memory growth"
 # hardware = "CPU, Windows"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#43702"
@@ -46,6 +49,7 @@
 # bytes    = [500000, 20000000]     # no number that could be read
 # of       = "memory growth"
 # hardware = "CPU, Windows and Linux"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#61791"
@@ -54,6 +58,7 @@
 # bytes    = [500000, 80000000]     # no number that could be read; its weights take 5 MB here, and 484 MB there
 # of       = "memory growth"
 # hardware = "RTX A5000"
+# program  = "similar"
 # ///
 """The memory that the process keeps after each of 8 models is trained by `fit`, deleted, cleared and garbage-collected.
 

@@ -39,6 +39,7 @@
 # of       = "peak memory"
 # ratio    = [1.5, 3.5]             # 2.6 to 8 GB; the program itself weighs more here
 # hardware = "AMD Ryzen 7 1700, GTX 1050 Ti"
+# program  = "similar"
 # fixed    = "2.2"
 #
 # [[tool.harness.claim]]
@@ -49,6 +50,7 @@
 # of       = "peak memory"
 # ratio    = [1.25, 2]              # "the proportionality constant being approximately 1"
 # hardware = "Tesla V100"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#40942"
@@ -58,6 +60,7 @@
 # of       = "peak memory"
 # ratio    = [1.25, 2]
 # hardware = "Tesla V100"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "K#15887"
@@ -67,6 +70,7 @@
 # of       = "peak memory"
 # ratio    = [1.25, 2]
 # hardware = "Tesla V100"
+# program  = "similar"
 # ///
 """One epoch of a convolution with one filter on 600 images of 512 × 512 numbers of 16 bits: 315 MB.
 

@@ -24,6 +24,7 @@
 # when     = { validation = "yes" }
 # ratio    = [7, 12]
 # hardware = "Colab"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#57645"
 # reported = "fit takes 36 s with a validation set, and 3.3 s without it"
@@ -32,6 +33,7 @@
 # when     = { mode = "eager" }
 # ratio    = [8, 14]
 # hardware = "Colab"
+# program  = "similar"
 #
 # [[tool.harness.compare]]
 # name    = "eager vs graph"

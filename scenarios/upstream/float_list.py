@@ -26,6 +26,7 @@
 # better   = { environment = "tf2.13", value = "array" }
 # ratio    = [10, 1000]             # "much faster"
 # hardware = "RTX 4090, and CPU"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#37580"
@@ -34,6 +35,7 @@
 # better   = { environment = "tf2.1", value = "array" }
 # ratio    = [10, 10000]            # no number in the thread
 # hardware = "any"
+# program  = "similar"
 # ///
 """One FloatList of 2,000 numbers. In the issue, it has 10,000.
 

@@ -29,6 +29,7 @@
 # of       = "peak memory"
 # ratio    = [1.5, 10]              # their model has three times as many layers; the numbers of 2.15.1 are unknown
 # hardware = "CPU, in Docker"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "K#19500"
@@ -38,6 +39,7 @@
 # of       = "peak memory"
 # ratio    = [1.5, 10]
 # hardware = "CPU, in Docker"
+# program  = "similar"
 # ///
 """One call of ResNet50V2 with random weights on 8 images. The issue calls ResNet152V2 on 20 images.
 

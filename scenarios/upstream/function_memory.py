@@ -28,6 +28,7 @@
 # bytes    = [10000, 1000000]       # no number that could be read; a small graph takes some tens of kilobytes
 # of       = "memory growth"
 # hardware = "Windows 11"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#124972"
@@ -36,6 +37,7 @@
 # bytes    = [10000, 1000000]       # as above
 # of       = "memory growth"
 # hardware = "Windows 11"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#31842"
@@ -44,6 +46,8 @@
 # bytes    = [10000, 1000000]       # no number in the thread: theirs was a large model
 # of       = "memory growth"
 # hardware = "P100, 16 GB"
+# version  = "2.0.0-beta1"
+# program  = "similar"
 # ///
 """The memory that the process keeps after 100 calls of a small function, which sums a vector.
 

@@ -24,6 +24,7 @@
 # better   = { environment = "tf2.4", loop = "eager_list" }
 # ratio    = [2, 100]               # no number could be read
 # hardware = "not reported"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#46518"
 # reported = "in a tf.function, a loop with a list runs faster than one with a TensorArray (a maintainer's answer)"
@@ -31,6 +32,7 @@
 # better   = { environment = "tf2.4", loop = "function_list" }
 # ratio    = [2, 1000]
 # hardware = "not reported"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#9527"
@@ -38,14 +40,18 @@
 # worse    = { environment = "tf1.14", loop = "while_loop" }
 # better   = { environment = "tf1.14", loop = "unrolled" }
 # ratio    = [50, 400]
-# hardware = "CPU; TensorFlow 1.1"
+# hardware = "CPU"
+# version  = "1.1"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#9527"
 # reported = "the gradient of a recurrence is about 2 times slower by while_loop than in a static graph"
 # worse    = { environment = "tf1.14", loop = "while_gradient" }
 # better   = { environment = "tf1.14", loop = "unrolled_gradient" }
 # ratio    = [1.5, 3]
-# hardware = "CPU; TensorFlow 1.1"
+# hardware = "CPU"
+# version  = "1.1"
+# program  = "similar"
 # ///
 """100 results, collected in a loop.
 

@@ -26,6 +26,7 @@
 # better   = { environment = "tf2.7", layer = "LSTM" }
 # ratio    = [6, 24]                # 12
 # hardware = "several GPUs"
+# program  = "similar"
 # ///
 """A training step on a batch of 16 sequences: 50 time steps of 20 numbers, and 64 units as in the issue.
 

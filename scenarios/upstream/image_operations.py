@@ -8,7 +8,7 @@
 # tags   = ["upstream", "kernels"]
 #
 # [tool.harness.axes]
-# operation = ["ssim", "patches_gradient", "conv_gradient", "patches_pooling", "pooling", "crop_or_pad"]
+# operation = ["ssim", "patches_gradient", "conv_gradient", "patches_pooling", "pooling"]
 #
 # [[tool.harness.compare]]
 # name  = "release vs release"
@@ -16,18 +16,22 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#49205"
-# reported = "tf.image.ssim is extremely slow in 2.5: 30 s, compared with 2.4 (whose time could not be read)"
+# reported = "tf.image.ssim of 30 pairs of 500 x 500 takes 30 s in 2.5, and is not slow in 2.4 (no time could be read)"
 # worse    = { environment = "tf2.5" }
 # better   = { environment = "tf2.4" }
 # when     = { operation = "ssim" }
 # ratio    = [1.5, 100]
 # hardware = "Colab with a K80"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#49206"
-# reported = "tf.image.ssim of 30 pairs of 500 x 500 numbers takes 30.1 s in 2.5 (here of one pair)"
-# worse    = { environment = "tf2.5", operation = "ssim" }
-# seconds  = [0.7, 1.4]
+# reported = "the same issue, filed again as one of performance"
+# worse    = { environment = "tf2.5" }
+# better   = { environment = "tf2.4" }
+# when     = { operation = "ssim" }
+# ratio    = [1.5, 100]
 # hardware = "Colab with a K80"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#59185"
@@ -37,20 +41,16 @@
 # when     = { operation = "patches_gradient" }
 # ratio    = [1.3, 2.4]
 # hardware = "Colab CPU"
-# [[tool.harness.claim]]
-# issue    = "T#20146"
-# reported = "making the gradient of extract_image_patches takes 104 s in 1.8 (here a 16th of the size)"
-# worse    = { environment = "tf1.14", operation = "patches_gradient" }
-# of       = "first call"
-# seconds  = [4, 9]
-# hardware = "not reported; Fedora 28"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#13017"
 # reported = "the gradient of extract_image_patches is extremely slow, and that of a convolution is not"
 # worse    = { environment = "tf1.14", operation = "patches_gradient" }
 # better   = { environment = "tf1.14", operation = "conv_gradient" }
 # ratio    = [2, 1000]              # no number could be read
-# hardware = "CPU of a Mac; TensorFlow 1.3"
+# hardware = "CPU of a Mac"
+# version  = "1.3"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#58086"
 # reported = "a pooling layer made of extract_patches is extremely slow, compared with MaxPooling2D"
@@ -58,20 +58,13 @@
 # better   = { environment = "tf2.9", operation = "pooling" }
 # ratio    = [2, 1000]              # no number reported
 # hardware = "Colab"
-#
-# [[tool.harness.claim]]
-# issue    = "T#16396"
-# reported = "resize_image_with_crop_or_pad takes about 160 ms per image"
-# worse    = { environment = "tf1.14", operation = "crop_or_pad" }
-# seconds  = [0.1, 0.25]
-# hardware = "not reported; January 2018"
+# program  = "similar"
 # ///
 """One call of a traced function on images.
 
 operation  ssim: compares two images of 500 x 500; patches_gradient, conv_gradient: the gradient of the sum of squares
            of all patches of 5 x 5 from an image of 512 x 512, or of its convolution of 5 x 5 to 25 channels;
-           patches_pooling, pooling: the maxima of 2 x 2 pixels in 8 images of 64 x 64 x 16, with patches or max_pool2d;
-           crop_or_pad: an image of 375 x 500 is cropped to 224 x 224
+           patches_pooling, pooling: the maxima of 2 x 2 pixels in 8 images of 64 x 64 x 16, with patches or max_pool2d
 """
 
 from kit import eager_tensorflow, fixed_batch, fixed_weights, main
@@ -82,7 +75,6 @@ SHAPES = {
     "conv_gradient": (1, 512, 512, 1),
     "patches_pooling": (8, 64, 64, 16),
     "pooling": (8, 64, 64, 16),
-    "crop_or_pad": (1, 375, 500, 3),
 }
 
 
@@ -136,19 +128,12 @@ def patches_pooling(tf):
     return lambda x: tf.reduce_max(tf.reshape(patches(tf, x, 2, 2), shape), axis=3)
 
 
-def crop_or_pad(tf):
-    """Return a function that crops an image to its center."""
-    resize = getattr(tf.image, "resize_with_crop_or_pad", None) or tf.image.resize_image_with_crop_or_pad
-    return lambda x: resize(x, 224, 224)
-
-
 MAKERS = {
     "ssim": ssim,
     "patches_gradient": lambda tf: gradient(tf, lambda x: patches(tf, x, 5, 1)),
     "conv_gradient": conv_gradient,
     "patches_pooling": patches_pooling,
     "pooling": lambda tf: lambda x: tf.nn.max_pool2d(x, 2, 2, "SAME"),
-    "crop_or_pad": crop_or_pad,
 }
 
 

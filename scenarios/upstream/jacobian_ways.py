@@ -31,6 +31,7 @@
 # when     = { values = "3" }
 # ratio    = [40, 100]
 # hardware = "CPU, Scientific Linux 7"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#48314"
 # reported = "1,001 derivatives take 27 s by tape.gradient, and 6 s by tape.jacobian"
@@ -39,6 +40,7 @@
 # when     = { values = "1001" }
 # ratio    = [3, 7]
 # hardware = "CPU, Scientific Linux 7"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#36227"
@@ -48,6 +50,7 @@
 # when     = { values = "500" }
 # ratio    = [3, 8]
 # hardware = "not reported; Scientific Linux 7"
+# program  = "similar"
 # ///
 """The derivatives of 3, 500 or 1,001 values with respect to their inputs. Each value takes 50 sines and products.
 

@@ -37,6 +37,7 @@
 # when     = { work = "convolution" }
 # ratio    = [1.5, 100]
 # hardware = "Ubuntu 23.04"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#55811"
@@ -46,6 +47,7 @@
 # when     = { jit = "yes" }
 # ratio    = [2, 5]
 # hardware = "RTX 2080 Ti"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "TK#92"
 # reported = "XLA takes 5 minutes to compile a recurrent layer that is unrolled over 240 time steps"
@@ -55,6 +57,7 @@
 # of       = "first call"
 # ratio    = [5, 1000]              # no number of the loop in the thread
 # hardware = "RTX 2080 Ti"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "https://github.com/tensorflow/java/issues/473"
@@ -65,6 +68,7 @@
 # of       = "first call"
 # ratio    = [2, 100]
 # hardware = "not reported; Linux"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#59713"
@@ -74,6 +78,7 @@
 # when     = { work = "dense", jit = "yes" }
 # ratio    = [2, 1000]
 # hardware = "CPU, Windows 10"
+# program  = "similar"
 # ///
 """One call of a traced function.
 

@@ -21,6 +21,7 @@
 # better   = { environment = "tf2.12", call = "function" }
 # ratio    = [11.8, 18.4]
 # hardware = "not reported"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "TK#212"
 # reported = "the same issue in the tf-keras repository"
@@ -28,6 +29,7 @@
 # better   = { environment = "tf2.12", call = "function" }
 # ratio    = [11.8, 18.4]
 # hardware = "not reported"
+# program  = "similar"
 #
 # [[tool.harness.compare]]
 # name    = "predict vs a function"

@@ -18,6 +18,7 @@
 # when     = { network = "tiny" }
 # ratio    = [10, 21]
 # hardware = "not reported"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "K#19953"
 # reported = "Keras 3 is significantly slower than Keras 2 (no number reported)"
@@ -26,6 +27,7 @@
 # when     = { network = "dropout" }
 # ratio    = [1.1, 3]
 # hardware = "not reported"
+# program  = "similar"
 #
 # [[tool.harness.compare]]
 # name  = "releases"

@@ -14,6 +14,7 @@
 # better   = { environment = "tf2.12" }
 # ratio    = [3.6, 5.7]
 # hardware = "CPU, Debian 11"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "K#18301"
 # reported = "3,000 sums of two inputs take 24 s with Keras 2.13.1, and 6 s with 2.12.0"
@@ -21,6 +22,7 @@
 # better   = { environment = "tf2.12" }
 # ratio    = [3.2, 5]
 # hardware = "CPU, Linux"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "TK#155"
 # reported = "the same issue in the tf-keras repository"
@@ -28,6 +30,7 @@
 # better   = { environment = "tf2.12" }
 # ratio    = [3.2, 5]
 # hardware = "CPU, Linux"
+# program  = "similar"
 #
 # [[tool.harness.compare]]
 # name  = "releases"

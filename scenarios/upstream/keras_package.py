@@ -26,6 +26,7 @@
 # better   = { environment = "tf1.14", api = "keras" }
 # ratio    = [1.6, 2.5]
 # hardware = "GTX 1080 Ti"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#40412"
 # reported = "repeated calls of predict are significantly slower with tf.keras than with keras"
@@ -33,6 +34,7 @@
 # better   = { environment = "tf2.2", api = "keras" }
 # ratio    = [1.5, 30]              # the numbers are in a notebook
 # hardware = "Colab"
+# program  = "similar"
 # ///
 """A prediction for one row of 16 numbers with a small dense network.
 

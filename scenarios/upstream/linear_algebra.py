@@ -33,6 +33,7 @@
 # when     = { operation = "eig" }
 # ratio    = [40, 100]
 # hardware = "CPU of a Mac; the same on Linux"
+# program  = "same"
 #
 # [[tool.harness.claim]]
 # issue    = "T#13222"
@@ -42,6 +43,8 @@
 # when     = { operation = "svd" }
 # ratio    = [2, 25]                # 20 is what another thread, 17352, cites of this one, for 1.5 and older
 # hardware = "not reported; Ubuntu 16.10"
+# version  = "September 2017: 1.3 or earlier"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#221"
@@ -50,7 +53,9 @@
 # better   = { environment = "tf1.14", library = "numpy" }
 # when     = { operation = "inverse" }
 # ratio    = [1.2, 20]              # in 2020 somebody saw 1.3 s, and 2.6 s with NumPy
-# hardware = "not reported; TensorFlow 0.5"
+# hardware = "not reported"
+# version  = "0.5"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#13376"
@@ -59,7 +64,9 @@
 # better   = { environment = "tf1.14", library = "numpy" }
 # when     = { operation = "matmul" }
 # ratio    = [1.1, 10]
-# hardware = "not reported; TensorFlow 1.3"
+# hardware = "not reported"
+# version  = "1.3"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#6541"
@@ -69,6 +76,8 @@
 # when     = { operation = "fft" }
 # ratio    = [1.2, 20]
 # hardware = "not reported; Ubuntu 16.04"
+# version  = "0.12, and again 2.11"
+# program  = "similar"
 # ///
 """One operation on normal noise, with TensorFlow in eager mode or with NumPy.
 

@@ -46,6 +46,7 @@
 # bytes    = [200000, 5000000]      # no number that could be read; its weights have 0.4 MB
 # of       = "memory growth"
 # hardware = "a CPU"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#38217"
@@ -55,6 +56,7 @@
 # bytes    = [200000, 5000000]      # no number that could be read
 # of       = "memory growth"
 # hardware = "not reported"
+# program  = "similar"
 # fixed    = "2.2"
 #
 # [[tool.harness.claim]]
@@ -65,15 +67,18 @@
 # bytes    = [200000, 5000000]      # 1.7 MB a second, by a large model
 # of       = "memory growth"
 # hardware = "a virtual machine with 4 GB"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#27511"
-# reported = "load_model of an h5 file leaks in the alpha of 2.0, though the session is cleared"
+# reported = "load_model of an h5 file leaks, though the session is cleared"
 # worse    = { environment = "tf2.0", format = "h5" }
 # when     = { model = "dense" }
 # bytes    = [200000, 5000000]      # no number that could be read
 # of       = "memory growth"
 # hardware = "CPU, macOS, in Docker"
+# version  = "2.0.0-alpha0"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#32234"
@@ -83,6 +88,8 @@
 # bytes    = [200000, 20000000]     # no number that could be read
 # of       = "memory growth"
 # hardware = "GeForce GTX 1050 Ti"
+# version  = "2.0.0-beta1"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#40171"
@@ -92,6 +99,7 @@
 # bytes    = [200000, 5000000]      # "slow"
 # of       = "memory growth"
 # hardware = "Colab, and Docker"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#45453"
@@ -101,6 +109,8 @@
 # bytes    = [200000, 5000000]      # no number that could be read
 # of       = "memory growth"
 # hardware = "V100"
+# version  = "2.4.0rc4"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "TK#136"
@@ -110,6 +120,7 @@
 # bytes    = [1000000, 50000000]    # no number that could be read; a table of 100,000 words takes about 10 MB
 # of       = "memory growth"
 # hardware = "Ubuntu 22.04, in Docker"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "K#18386"
@@ -119,6 +130,7 @@
 # bytes    = [1000000, 50000000]
 # of       = "memory growth"
 # hardware = "Ubuntu 22.04, in Docker"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#53435"
@@ -128,6 +140,7 @@
 # bytes    = [1000000, 100000000]   # no number that could be read
 # of       = "memory growth"
 # hardware = "CPU, CentOS 7"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#56095"
@@ -137,6 +150,7 @@
 # bytes    = [1000000, 100000000]   # no number that could be read
 # of       = "memory growth"
 # hardware = "macOS, Intel"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "K#16542"
@@ -146,6 +160,7 @@
 # bytes    = [1000000, 100000000]
 # of       = "memory growth"
 # hardware = "macOS, Intel"
+# program  = "similar"
 # ///
 """The memory that the process keeps after loading 30 small or 8 large models. The session is cleared after each model.
 

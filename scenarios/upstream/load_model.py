@@ -35,6 +35,7 @@
 # better   = { environment = "tf2.8", format = "h5" }
 # ratio    = [4, 5]
 # hardware = "Tesla T4"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#43496"
 # reported = "a model with custom layers loads in up to 15 s from a SavedModel and in 3 s from h5"
@@ -42,6 +43,7 @@
 # better   = { environment = "tf2.3", format = "h5" }
 # ratio    = [4, 6.2]
 # hardware = "not reported; Linux"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#43496"
 # reported = "load_model takes 15 s, and tf.saved_model.load takes 6 s"
@@ -49,6 +51,7 @@
 # better   = { environment = "tf2.3", format = "plain" }
 # ratio    = [2, 3.1]
 # hardware = "not reported; Linux"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "TK#241"
 # reported = "load_model takes 47 s, and creating the model with load_weights takes 9 s"
@@ -56,6 +59,7 @@
 # better   = { environment = "tf2.11", format = "weights" }
 # ratio    = [4.2, 6.5]
 # hardware = "Apple M1 Pro"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "K#17652"
 # reported = "loading a model takes 26 s from a SavedModel, and 5.5 s from the new format"
@@ -63,6 +67,7 @@
 # better   = { environment = "tf2.13", format = "keras" }
 # ratio    = [3.8, 5.9]
 # hardware = "a maintainer's machine"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "K#19793"
 # reported = "15 models load in 12 minutes from .keras files, and in 2 if they are made again and load their weights"
@@ -70,6 +75,7 @@
 # better   = { environment = "tf2.16", format = "weights" }
 # ratio    = [4.8, 7.5]
 # hardware = "not reported; 15 processes at once"
+# program  = "similar"
 #
 # [[tool.harness.compare]]
 # name  = "a SavedModel vs other formats"

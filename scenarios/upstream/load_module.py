@@ -21,6 +21,7 @@
 # better   = { environment = "tf2.3", loader = "v1" }
 # ratio    = [3.2, 5]
 # hardware = "Tesla V100, and Colab"
+# program  = "similar"
 #
 # [[tool.harness.compare]]
 # name    = "the loader of TF 2 vs that of TF 1"

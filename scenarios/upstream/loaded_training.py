@@ -17,6 +17,7 @@
 # better   = { environment = "tf2.1", model = "made" }
 # ratio    = [2, 10]
 # hardware = "not reported"
+# program  = "guessed"
 # [[tool.harness.claim]]
 # issue    = "T#38710"
 # reported = "an epoch takes 3 minutes, and 12 minutes after loading the model"
@@ -24,6 +25,7 @@
 # better   = { environment = "tf2.1", model = "made" }
 # ratio    = [3.2, 5]
 # hardware = "Windows 7"
+# program  = "guessed"
 # [[tool.harness.claim]]
 # issue    = "T#39459"
 # reported = "fit takes 10 times as long after loading the model from h5"
@@ -31,6 +33,7 @@
 # better   = { environment = "tf2.1", model = "made" }
 # ratio    = [8, 12.5]
 # hardware = "not reported; a GPU"
+# program  = "guessed"
 #
 # [[tool.harness.compare]]
 # name    = "a loaded model vs one that was made"

@@ -8,7 +8,7 @@
 # tags   = ["upstream", "text"]
 #
 # [tool.harness.axes]
-# words = { sweep = [1000, 50000], unit = "words" }
+# words = ["1000", "50000"]
 #
 # [[tool.harness.compare]]
 # name  = "release vs release"
@@ -16,10 +16,12 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#57741"
-# reported = "saving a vocabulary of 25 million words takes 3,323 s: 6.6 s for 50,000 words"
-# worse    = { environment = "tf2.10", words = 50000 }
-# seconds  = [3.3, 13]
+# reported = "saving takes time for each word of a vocabulary: 3,323 s for 25 million words"
+# worse    = { environment = "tf2.10", words = "50000" }
+# better   = { environment = "tf2.10", words = "1000" }
+# ratio    = [5, 55]               # 50 if the time is in proportion to the words
 # hardware = "not reported"
+# program  = "similar"
 # ///
 """Saving a custom model with a StringLookup once: as a SavedModel or, with Keras 3, in the format of Keras."""
 

@@ -35,6 +35,7 @@
 # ratio    = [4, 12]                # 7 on the CPU, 230 on the GPU
 # when     = { body = "multiply" }
 # hardware = "Colab CPU"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#38910"
@@ -44,6 +45,7 @@
 # ratio    = [150, 600]
 # when     = { body = "add" }
 # hardware = "GTX 1080 Ti"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#36557"
@@ -53,6 +55,8 @@
 # ratio    = [4, 12]                # on a nightly build of February 2020, before 2.2
 # when     = { body = "network" }
 # hardware = "4 Titan Xp"
+# version  = "a nightly wheel of February 2020"
+# program  = "similar"
 # ///
 """One call of a traced function that loops 100 times.
 

@@ -27,12 +27,14 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#24738"
-# reported = "a matmul of two matrices of 768 x 768 is much slower in float16 than in float32 (1.12)"
+# reported = "a matmul of two matrices of 768 x 768 is much slower in float16 than in float32"
 # worse    = { environment = "tf1.14", dtype = "float16" }
 # better   = { environment = "tf1.14", dtype = "float32" }
 # when     = { work = "matmul" }
 # ratio    = [2, 1000]              # no number could be read
 # hardware = "CPU with 24 threads"
+# version  = "1.12.0"
+# program  = "same"
 #
 # [[tool.harness.claim]]
 # issue    = "T#37975"
@@ -42,6 +44,7 @@
 # when     = { work = "add" }
 # ratio    = [1.6, 2.5]
 # hardware = "CPU, CentOS 7.6"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#42422"
@@ -51,6 +54,7 @@
 # when     = { work = "train" }
 # ratio    = [1.5, 50]              # no number could be read
 # hardware = "Intel Xeon Gold 6242, ResNet50"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#59050"
@@ -60,16 +64,17 @@
 # when     = { work = "train" }
 # ratio    = [15, 500]
 # hardware = "A10 and A100, for which 2.11 has few operations in bfloat16"
+# program  = "similar"
 # ///
 """One operation or one training step, by the type of its numbers.
 
-work   matmul: two matrices of 256 x 256; add: two tensors of 6.4 million numbers; train: `train_on_batch` of two
+work   matmul: two matrices of 768 x 768; add: two tensors of 6.4 million numbers; train: `train_on_batch` of two
        convolutions and a dense layer on 16 images of 32 x 32, with the mixed-precision policy of that type
 """
 
 from kit import eager_tensorflow, fixed_batch, main
 
-SHAPES = {"matmul": (1, 256, 256), "add": (1, 224, 224, 128), "train": (16, 32, 32, 3)}
+SHAPES = {"matmul": (1, 768, 768), "add": (1, 224, 224, 128), "train": (16, 32, 32, 3)}
 
 
 def scenario(bench, *, work="matmul", dtype="float16"):

@@ -28,6 +28,7 @@
 # ratio    = [2, 50]                # "drastically", and no number that could be read
 # when     = { layer = "LSTM" }
 # hardware = "RTX Titan"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#44917"
@@ -37,6 +38,8 @@
 # ratio    = [4, 12]                # 15 s and over 2 minutes an epoch, two nightly builds apart
 # when     = { layer = "LSTM", tape = "persistent" }
 # hardware = "V100"
+# version  = "a nightly wheel of 2020-10-20, and 2.4.0rc1"
+# program  = "similar"
 # ///
 """The gradients of a recurrent and a dense layer in a traced function, for 8 sequences of 50 time steps of 20 numbers.
 

@@ -26,6 +26,7 @@
 # better   = { environment = "tf2.1", way = "whole" }
 # ratio    = [2, 50]                # 17 ms a step for the whole, and no other number that could be read
 # hardware = "GTX 970, Colab, and a P100"
+# program  = "similar"
 # ///
 """The gradients of an LSTM in a traced function: 8 sequences of 6 time steps of 20 numbers, 32 units.
 

@@ -28,6 +28,7 @@
 # when     = { mode = "eager" }
 # ratio    = [1.5, 3]
 # hardware = "a GPU"
+# program  = "guessed"
 # [[tool.harness.claim]]
 # issue    = "T#45888"
 # reported = "with eager execution disabled, training takes more than twice as long in 2.4 as in 2.3.1"
@@ -36,6 +37,7 @@
 # when     = { mode = "graph" }
 # ratio    = [1.8, 2.5]
 # hardware = "RTX 2070, Core i9 9900K, Windows"
+# program  = "guessed"
 #
 # [[tool.harness.compare]]
 # name    = "graph vs eager"

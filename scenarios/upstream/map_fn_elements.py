@@ -26,6 +26,8 @@
 # better   = { environment = "tf2.1", way = "vectorized_map" }
 # ratio    = [10, 1000]             # no number in the thread; TensorFlow's guide has one to two orders of magnitude
 # hardware = "not reported"
+# version  = "1.12"
+# program  = "similar"
 # ///
 """One call of a traced function that squares each of 2,000 numbers.
 

@@ -22,6 +22,8 @@
 # better   = { environment = "tf2.0", mode = "graph" }
 # ratio    = [1.4, 1.9]
 # hardware = "Quadro P1000"
+# version  = "2.0.0-beta0"
+# program  = "similar"
 #
 # [[tool.harness.compare]]
 # name    = "eager vs graph"

@@ -27,7 +27,9 @@
 # better   = { environment = "tf1.14", turn = "first" }
 # when     = { work = "build" }
 # ratio    = [4, 7]
-# hardware = "not reported; Keras 1.0 in July 2016"
+# hardware = "not reported"
+# version  = "Keras 1.0"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#25073"
 # reported = "fit takes longer and longer if the model is compiled again before it (no number could be read)"
@@ -35,7 +37,9 @@
 # better   = { environment = "tf1.14", turn = "first" }
 # when     = { work = "recompile" }
 # ratio    = [1.2, 20]
-# hardware = "Windows 10; TensorFlow 1.11 and 1.12"
+# hardware = "Windows 10"
+# version  = "1.11 and 1.12"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#47971"
 # reported = "if models are created and trained in a loop, each trains slower than the one before"
@@ -44,6 +48,7 @@
 # when     = { work = "retrain" }
 # ratio    = [1.1, 10]              # no number could be read
 # hardware = "CPU, Windows 10"
+# program  = "similar"
 # ///
 """One pass of a loop that makes models.
 

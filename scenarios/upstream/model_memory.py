@@ -22,6 +22,7 @@
 # bytes    = [10000, 3000000]       # no number that could be read; up to 2.3 all such models are put into one graph
 # of       = "memory growth"
 # hardware = "Windows 10"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "TK#286"
@@ -30,6 +31,7 @@
 # bytes    = [10000, 3000000]       # no number that could be read; in 2.9.2 it is almost constant
 # of       = "memory growth"
 # hardware = "RTX A5000"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "K#20552"
@@ -38,6 +40,7 @@
 # bytes    = [4000000, 18000000]    # 1,673 MB at the 114th, 1,761 MB at the 124th: 9 MB a model, of two LSTMs
 # of       = "memory growth"
 # hardware = "CPU, Ubuntu and a Mac"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#62854"
@@ -46,6 +49,7 @@
 # bytes    = [100000, 10000000]     # no number that could be read; its weights and Adam's moments take 1.6 MB
 # of       = "memory growth"
 # hardware = "CPU, Ubuntu 22.04"
+# program  = "similar"
 # ///
 """The memory that the process keeps after each of 12 small models is trained for one step on 32 rows of 10 numbers.
 

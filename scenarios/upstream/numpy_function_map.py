@@ -26,6 +26,7 @@
 # better   = { environment = "tf1.14", call = "numpy_lambda" }
 # ratio    = [2, 8]
 # hardware = "Colab, and a server with a V100; the work is on the CPU"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#53620"
@@ -34,6 +35,7 @@
 # better   = { environment = "tf2.5", call = "py_function" }
 # ratio    = [1.1, 3]               # the numbers are in a notebook that the thread does not show
 # hardware = "CPU, Ubuntu 20.04"
+# program  = "similar"
 # ///
 """A pass over a dataset of 100 elements, to each of which a Python function is mapped. The time is per element.
 

@@ -29,6 +29,7 @@
 # when     = { rows = "few" }
 # ratio    = [1.5, 2.3]
 # hardware = "Intel Sapphire Rapids"
+# program  = "guessed"
 # visible  = ["cpu"]
 # [[tool.harness.claim]]
 # issue    = "https://github.com/uxlfoundation/oneDNN/issues/1393"
@@ -38,15 +39,18 @@
 # when     = { rows = "many" }
 # ratio    = [1.05, 1.3]
 # hardware = "not reported"
+# program  = "guessed"
 # visible  = ["cpu"]
 # [[tool.harness.claim]]
 # issue    = "https://github.com/uxlfoundation/oneDNN/issues/1112"
-# reported = "a recommender takes 6.3 s with oneDNN and 2.7 s without, in 2.5 (measured here with 2.7)"
+# reported = "a recommender takes 6.3 s with oneDNN and 2.7 s without"
 # worse    = { environment = "tf2.7", TF_ENABLE_ONEDNN_OPTS = "1" }
 # better   = { environment = "tf2.7", TF_ENABLE_ONEDNN_OPTS = "0" }
 # when     = { rows = "few" }
 # ratio    = [1.9, 2.9]
 # hardware = "not reported; the official wheels of 2.5 crash with oneDNN"
+# version  = "2.5"
+# program  = "guessed"
 # visible  = ["cpu"]
 #
 # [[tool.harness.compare]]

@@ -32,6 +32,7 @@
 # bytes    = [80000, 700000]        # 17 MB a second, by calls of 5 to 40 ms
 # of       = "memory growth"
 # hardware = "GeForce 840M, and CPU"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#38598"
@@ -40,6 +41,7 @@
 # bytes    = [500, 100000]          # the curve's numbers were not to be read
 # of       = "memory growth"
 # hardware = "CPU, in Docker"
+# program  = "similar"
 # fixed    = "2.3"
 #
 # [[tool.harness.claim]]
@@ -49,6 +51,7 @@
 # bytes    = [3500, 14000]          # 7,000
 # of       = "memory growth"
 # hardware = "not reported"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#33030"
@@ -57,6 +60,7 @@
 # bytes    = [50000, 700000]        # no number that could be read
 # of       = "memory growth"
 # hardware = "not reported"
+# program  = "similar"
 # fixed    = "2.1"
 #
 # [[tool.harness.claim]]
@@ -66,6 +70,7 @@
 # bytes    = [20000, 1000000]       # no number for a small model
 # of       = "memory growth"
 # hardware = "not reported"
+# program  = "similar"
 # ///
 """The memory growth over 200 calls with one row of 10 numbers. The model has dense layers of 32 units and 2 units.
 

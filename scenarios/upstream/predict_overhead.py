@@ -37,7 +37,9 @@
 # worse    = { environment = "tf2.2", call = "predict" }
 # better   = { environment = "tf2.2", call = "model(x)" }
 # ratio    = [200, 300]
-# hardware = "not reported; a maintainer's machine, nightly wheel of June 2020"
+# hardware = "not reported; a maintainer's machine"
+# version  = "a nightly wheel of June 2020"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#40261"
 # reported = "100 calls of predict take 0.13 s in 2.0 and about 3 s in 2.2"
@@ -45,6 +47,7 @@
 # better   = { environment = "tf2.0", call = "predict" }
 # ratio    = [18, 29]
 # hardware = "Intel i7 5930, CPU"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#33340"
 # reported = "after compile, predict takes about 10 times as long as before"
@@ -53,6 +56,7 @@
 # ratio    = [8, 12.5]
 # when     = { call = "predict", network = "dense" }
 # hardware = "GTX 1060, Windows"
+# program  = "similar"
 #
 # [[tool.harness.compare]]
 # name    = "predict vs a call"

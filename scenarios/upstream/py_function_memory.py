@@ -30,6 +30,7 @@
 # of       = "memory growth"
 # when     = { where = "eager" }
 # hardware = "macOS and others"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#61344"
@@ -39,6 +40,7 @@
 # of       = "memory growth"
 # when     = { where = "dataset" }
 # hardware = "Colab, and RTX 2080 Ti"
+# program  = "similar"
 # fixed    = "2.15"
 #
 # [[tool.harness.claim]]
@@ -49,6 +51,7 @@
 # of       = "memory growth"
 # when     = { where = "eager" }
 # hardware = "Colab"
+# program  = "similar"
 # ///
 """The memory growth over 100 calls of a Python function, which computes the cosines of 100,000 floats with NumPy.
 

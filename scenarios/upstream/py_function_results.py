@@ -26,6 +26,7 @@
 # better   = { environment = "tf2.4", results = "arrays" }
 # ratio    = [3, 100]               # the thread's other number was not to be read
 # hardware = "CPU, Ubuntu 20.04"
+# program  = "similar"
 # ///
 """A pass over a dataset of 20 elements, per element. A Python function maps each element to two vectors.
 

@@ -26,6 +26,8 @@
 # better   = { environment = "tf1.14", call = "predict" }
 # ratio    = [7, 12]
 # hardware = "AMD Ryzen 7 1700, GTX 1050 Ti"
+# version  = "2.1.0rc1"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#35124"
 # reported = "with predict_on_batch and train_on_batch, an episode takes 5.5 to 6 s instead of about 70 s"
@@ -33,6 +35,8 @@
 # better   = { environment = "tf2.1", call = "on_batch" }
 # ratio    = [11, 13]
 # hardware = "Colab"
+# version  = "2.1.0rc1"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#46126"
 # reported = "a custom training step and direct model calls are almost twice as fast as train_on_batch and predict"
@@ -41,6 +45,7 @@
 # when     = { rows = "batch" }
 # ratio    = [1.6, 2.5]
 # hardware = "Colab, and a Mac"
+# program  = "similar"
 #
 # [[tool.harness.compare]]
 # name    = "methods for a batch vs predict and fit"

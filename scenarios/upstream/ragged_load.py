@@ -31,6 +31,7 @@
 # better   = { environment = "tf2.3", ragged = "no" }
 # ratio    = [5, 10]
 # hardware = "Colab"
+# program  = "guessed"
 # ///
 """One `load_model` of a SavedModel, or of a file in the format of Keras 3.
 

@@ -27,6 +27,7 @@
 # when     = { network = "lstm" }
 # ratio    = [1.4, 2]
 # hardware = "CPU"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "K#21179"
@@ -36,6 +37,7 @@
 # when     = { network = "distributed" }
 # ratio    = [1.3, 20]
 # hardware = "not reported"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "K#21179"
 # reported = "in Keras 3.9, TimeDistributed is the bottleneck of the network"
@@ -43,6 +45,7 @@
 # better   = { environment = "tf2.18", network = "direct" }
 # ratio    = [1.5, 20]
 # hardware = "not reported"
+# program  = "similar"
 # ///
 """One prediction of a recurrent network.
 

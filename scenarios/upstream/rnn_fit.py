@@ -34,6 +34,7 @@
 # ratio    = [1.05, 1.2]
 # when     = { layer = "SimpleRNN", mode = "eager" }
 # hardware = "Colab, CPU and GPU"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#33052"
@@ -43,6 +44,7 @@
 # ratio    = [1.2, 5]               # no number in the thread; in 2020 a maintainer saw no difference any more
 # when     = { layer = "SimpleRNN" }
 # hardware = "GTX 980 Ti"
+# program  = "similar"
 # ///
 """A step of `fit` on 20 batches of 16 sequences: 50 time steps of 20 numbers, 32 units, and one number as label.
 

@@ -26,6 +26,7 @@
 # better   = { environment = "tf2.1", loop = "while_loop" }
 # ratio    = [10, 100]              # "nearly instant" has no number; their graphs were 3.5 MB and 180 kB
 # hardware = "CPU and GPU, Windows and Linux"
+# program  = "similar"
 # ///
 """The first call of a function: 100 steps of a cell with 32 units. Each step gets the output of the previous step.
 

@@ -22,6 +22,7 @@
 # ratio    = [1.5, 10]
 # fixed    = "2.1"
 # hardware = "CentOS 7, CPU"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#35052"
 # reported = "in the nightly wheel before 2.1, a step takes 1 ms by default, and 11 ms with run_eagerly=True"
@@ -29,6 +30,8 @@
 # better   = { environment = "tf2.1", run_eagerly = "no" }
 # ratio    = [8, 14]
 # hardware = "Colab"
+# version  = "a nightly wheel before 2.1"
+# program  = "similar"
 #
 # [[tool.harness.compare]]
 # name    = "run_eagerly vs the default"

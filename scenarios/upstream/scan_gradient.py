@@ -27,6 +27,7 @@
 # when     = { tape = "persistent" }
 # ratio    = [1.2, 5]
 # hardware = "CPU"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#51393"
 # reported = "in 2.6, training is as fast as in 2.3 again if the tape is not persistent"
@@ -34,6 +35,7 @@
 # better   = { environment = "tf2.6", tape = "plain" }
 # ratio    = [1.2, 5]
 # hardware = "CPU"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#51393"
 # reported = "inference is slower than in 2.3 too, most likely because of tf.scan"
@@ -42,6 +44,7 @@
 # when     = { tape = "none" }
 # ratio    = [1.1, 5]
 # hardware = "CPU"
+# program  = "similar"
 # ///
 """One call of a traced function: a scan over 60 time steps, as in a conditional random field, and its gradient.
 

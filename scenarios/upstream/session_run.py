@@ -18,6 +18,7 @@
 # better   = { environment = "tf1.15" }
 # ratio    = [1.1, 1.35]
 # hardware = "Quadro P1000, and without a GPU"
+# program  = "guessed"
 # ///
 """One run of a session: three dense layers of 64 units, and a feed of 32 rows of 16 numbers."""
 

@@ -38,6 +38,7 @@
 # bytes    = [14000000, 43000000]   # the buffer: 200 elements of 144 kB
 # of       = "memory growth"
 # hardware = "GTX 2080 Ti"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#44176"
@@ -46,6 +47,7 @@
 # bytes    = [14000000, 43000000]
 # of       = "memory growth"
 # hardware = "GTX 2080 Ti"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#34942"
@@ -54,6 +56,7 @@
 # bytes    = [14000000, 43000000]
 # of       = "memory growth"
 # hardware = "not reported"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#35132"
@@ -62,6 +65,7 @@
 # bytes    = [14000000, 43000000]
 # of       = "memory growth"
 # hardware = "GeForce RTX 2080 Ti, Ubuntu 16.04"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#28759"
@@ -69,7 +73,9 @@
 # worse    = { environment = "tf2.0", loop = "deleted" }
 # bytes    = [14000000, 43000000]   # 30 % of the memory, with 1,000 images
 # of       = "memory growth"
-# hardware = "not reported; 2.0 alpha, on a GPU"
+# hardware = "not reported, on a GPU"
+# version  = "2.0.0-alpha0"
+# program  = "similar"
 # ///
 """The memory growth per epoch over 250 elements of a generator, each 300 × 120 floats. Buffer of 200, batches of 25.
 

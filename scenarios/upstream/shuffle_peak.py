@@ -29,6 +29,7 @@
 # of       = "peak memory"
 # ratio    = [1.8, 4]               # 0.8 GB for 4 million, and the program takes 0.3 to 0.5 GB
 # hardware = "Ubuntu 22.04"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#54299"
@@ -39,6 +40,7 @@
 # of       = "peak memory"
 # ratio    = [1.03, 1.25]
 # hardware = "Ubuntu 20.04, a virtual machine"
+# program  = "similar"
 # ///
 """The first of 4 million shuffled numbers, or three epochs of `fit` on 800 shuffled elements of 1 MB.
 

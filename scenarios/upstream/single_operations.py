@@ -9,8 +9,8 @@
 #
 # [tool.harness.axes]
 # operation = [
-#     "unique_int32", "unique_float32", "uniform", "ragged_constant", "constant", "prod_gradient", "sum_gradient",
-#     "lookup_list", "lookup_array",
+#     "unique_int32", "unique_float32", "ragged_constant", "constant", "prod_gradient", "sum_gradient", "lookup_list",
+#     "lookup_array",
 # ]
 #
 # [[tool.harness.needs]]
@@ -28,24 +28,12 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#38898"
-# reported = "unique_with_counts of a million int32 numbers takes 23 ms on the CPU, and 0.5 ms with PyTorch"
-# worse    = { environment = "tf2.1", operation = "unique_int32" }
-# seconds  = [0.015, 0.035]         # the thread has 235 ms for ten calls
-# hardware = "not reported; the GPU is a V100"
-# [[tool.harness.claim]]
-# issue    = "T#38898"
-# reported = "unique_with_counts of a million numbers takes 400 ms for float32, and 235 ms for int32"
+# reported = "unique_with_counts takes 400 ms for float32, and 235 ms for int32 (PyTorch, which isn't measured: 5 ms)"
 # worse    = { environment = "tf2.1", operation = "unique_float32" }
 # better   = { environment = "tf2.1", operation = "unique_int32" }
 # ratio    = [1.3, 2.2]
 # hardware = "not reported; the GPU is a V100"
-#
-# [[tool.harness.claim]]
-# issue    = "T#38909"
-# reported = "a uniform random number takes 30 times as long on the CPU as PyTorch's 2 microseconds"
-# worse    = { environment = "tf2.1", operation = "uniform" }
-# seconds  = [4e-5, 9e-5]
-# hardware = "CPU, Windows 10"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#47853"
@@ -54,6 +42,7 @@
 # better   = { environment = "tf2.4", operation = "constant" }
 # ratio    = [150, 600]
 # hardware = "Colab"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#23901"
@@ -61,7 +50,9 @@
 # worse    = { environment = "tf1.14", operation = "prod_gradient" }
 # better   = { environment = "tf1.14", operation = "sum_gradient" }
 # ratio    = [10, 40]
-# hardware = "not reported; TensorFlow 1.5 to 1.11"
+# hardware = "not reported"
+# version  = "1.5 to 1.11"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#65610"
@@ -70,19 +61,19 @@
 # better   = { environment = "tf2.14", operation = "lookup_array" }
 # ratio    = [14, 33]
 # hardware = "not reported; Ubuntu 20.04"
+# program  = "similar"
 # ///
 """One operation in eager mode.
 
-operation  unique_int32, unique_float32: unique_with_counts of a million numbers below 1,024; uniform: a random number;
-           ragged_constant, constant: a tensor of 200,000 numbers, from an array; prod_gradient, sum_gradient: the
-           gradient of reduce_prod or reduce_sum over the last axis of 8 x 8 x 8 x 8 x 8 numbers; lookup_list,
-           lookup_array: a call of an IntegerLookup on 2 x 4 numbers. Its vocabulary of 10,000 numbers is a list or an
-           array
+operation  unique_int32, unique_float32: unique_with_counts of a million numbers below 1,024; ragged_constant, constant:
+           a tensor of 200,000 numbers, from an array; prod_gradient, sum_gradient: the gradient of reduce_prod or
+           reduce_sum over the last axis of 8 x 8 x 8 x 8 x 8 numbers; lookup_list, lookup_array: a call of an
+           IntegerLookup on 2 x 4 numbers. Its vocabulary of 10,000 numbers is a list or an array
 """
 
 from kit import eager_tensorflow, main
 
-WORK = {"unique": 1000000, "uniform": 1, "constant": 200000, "gradient": 8**5, "lookup": 8}
+WORK = {"unique": 1000000, "constant": 200000, "gradient": 8**5, "lookup": 8}
 
 
 def scenario(bench, *, operation="unique_int32"):
@@ -105,8 +96,6 @@ def scenario(bench, *, operation="unique_int32"):
 def make_step(tf, np, operation):
     """Return a function that runs the operation once."""
     noise = np.random.RandomState(7)
-    if operation == "uniform":
-        return lambda: tf.random.uniform([], 0.0, 1.0)
     if operation.startswith("unique"):
         numbers = tf.constant(noise.randint(1024, size=WORK["unique"]).astype(operation.split("_")[1]))
         return lambda: tf.unique_with_counts(numbers)

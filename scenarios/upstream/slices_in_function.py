@@ -26,6 +26,7 @@
 # better   = { environment = "tf2.1", mode = "eager" }
 # ratio    = [12, 45]               # of the first call: later ones trace nothing
 # hardware = "one GPU"
+# program  = "same"
 # ///
 """The first call, as in the issue: a loop takes every row of a tensor of 16 × 128 × 4, and returns the last row.
 

@@ -30,6 +30,7 @@
 # when     = { api = "tf.keras" }
 # ratio    = [1.05, 1.25]
 # hardware = "Colab"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "K#4365"
 # reported = "a batch takes 2.3 s with Keras, which makes the gradients dense, and 20 ms with TensorFlow itself"
@@ -37,7 +38,9 @@
 # better   = { environment = "tf1.14", api = "tensorflow" }
 # when     = { optimizer = "sgd" }
 # ratio    = [90, 145]
-# hardware = "not reported; Keras 1 and TensorFlow 0.11"
+# hardware = "not reported"
+# version  = "Keras 1 and TensorFlow 0.11"
+# program  = "similar"
 #
 # [[tool.harness.compare]]
 # name    = "keras vs tf.keras"

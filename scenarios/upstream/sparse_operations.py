@@ -49,6 +49,7 @@
 # when     = { operation = "multiply" }
 # ratio    = [6, 20]
 # hardware = "Colab"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#46706"
 # reported = "dividing a matrix with 75 % zeros takes 0.57 s if it is sparse, and 0.063 s if it is dense"
@@ -57,6 +58,7 @@
 # when     = { operation = "divide" }
 # ratio    = [5, 16]
 # hardware = "Colab"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#46706"
 # reported = "exp of a matrix with 75 % zeros takes 0.044 s if it is dense, and 0.012 s if it is sparse"
@@ -65,6 +67,7 @@
 # when     = { operation = "exp" }
 # ratio    = [2.4, 5.4]
 # hardware = "Colab"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#46706"
 # reported = "summing a matrix with 75 % zeros takes 1.2 s if it is sparse, and 0.019 s if it is dense"
@@ -73,6 +76,7 @@
 # when     = { operation = "reduce_sum" }
 # ratio    = [30, 120]
 # hardware = "Colab"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#46706"
 # reported = "a product with a matrix takes 0.16 s if 75 % zeros are in a sparse one, and 0.058 s if it is dense"
@@ -81,6 +85,7 @@
 # when     = { operation = "matmul" }
 # ratio    = [1.8, 4.2]
 # hardware = "Colab"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#32763"
@@ -90,6 +95,7 @@
 # when     = { operation = "reduce_sum" }
 # ratio    = [60, 400]
 # hardware = "a GPU, which the sparse sum does not use"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#50663"
@@ -99,6 +105,7 @@
 # when     = { operation = "layer" }
 # ratio    = [1.7, 2.8]
 # hardware = "Quadro P1000"
+# program  = "similar"
 # ///
 """One operation on a sparse matrix, or on the same numbers in another form.
 

@@ -28,6 +28,7 @@
 # when     = { call = "layer" }
 # ratio    = [99, 154]
 # hardware = "a virtual machine, Debian 10"
+# program  = "same"
 #
 # [[tool.harness.claim]]
 # issue    = "T#57076"
@@ -37,6 +38,7 @@
 # when     = { call = "model" }
 # ratio    = [10, 1000]             # no number that could be read
 # hardware = "Debian"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#57076"
@@ -46,6 +48,7 @@
 # when     = { vocabulary = "large" }
 # ratio    = [5, 1000]              # no number that could be read
 # hardware = "Debian"
+# program  = "similar"
 # ///
 """One call of a StringLookup with one word.
 

@@ -26,6 +26,7 @@
 # better   = { environment = "tf2.5", calls = "two" }
 # ratio    = [1.6, 2.4]             # a million strings, and here 150,000
 # hardware = "Windows 10"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#50666"
@@ -34,6 +35,7 @@
 # better   = { environment = "tf2.5", calls = "two" }
 # ratio    = [1.6, 2.4]
 # hardware = "Windows 10"
+# program  = "similar"
 # ///
 """A model turns 150,000 strings, which contain one number each, into integers, in batches of 32.
 

@@ -42,6 +42,8 @@
 # when     = { model = "residual" }
 # ratio    = [1.8, 2.8]
 # hardware = "Intel Core i7"
+# version  = "a nightly wheel of 2020-06-01"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#40183"
@@ -51,6 +53,8 @@
 # when     = { model = "residual" }
 # ratio    = [4.9, 7.7]
 # hardware = "Intel Core i7"
+# version  = "a nightly wheel of 2020-06-01"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#40183"
@@ -60,6 +64,8 @@
 # when     = { model = "residual" }
 # ratio    = [63, 98]
 # hardware = "Intel Core i7"
+# version  = "a nightly wheel of 2020-06-01"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#52105"
@@ -69,6 +75,7 @@
 # when     = { model = "residual" }
 # ratio    = [21, 34]
 # hardware = "Colab CPU"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#52105"
@@ -78,15 +85,18 @@
 # when     = { model = "residual" }
 # ratio    = [30, 48]
 # hardware = "Colab CPU"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#49011"
-# reported = "GPT-2 is 12 times as slow in int8 as in float32 (reported in May 2021; measured here with 2.4)"
+# reported = "GPT-2 is 12 times as slow in int8 as in float32"
 # worse    = { environment = "tf2.4", format = "int8" }
 # better   = { environment = "tf2.4", format = "float" }
 # when     = { model = "dense" }
 # ratio    = [9.6, 15]
 # hardware = "Colab CPU"
+# version  = "May 2021: 2.5"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#49011"
@@ -96,6 +106,8 @@
 # when     = { model = "dense" }
 # ratio    = [1.05, 1.6]
 # hardware = "Colab CPU"
+# version  = "a nightly wheel of 2.13"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "https://github.com/tensorflow/model-optimization/issues/599"
@@ -105,6 +117,7 @@
 # when     = { model = "digits" }
 # ratio    = [4.9, 7.7]
 # hardware = "CPU, by TensorFlow Lite's own benchmark"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "https://github.com/tensorflow/model-optimization/issues/797"
@@ -114,6 +127,7 @@
 # when     = { model = "dense" }
 # ratio    = [5.4, 8.5]
 # hardware = "x86 CPU"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "https://github.com/tensorflow/tflite-support/issues/214"
@@ -123,6 +137,7 @@
 # when     = { model = "separable" }
 # ratio    = [10, 15.6]
 # hardware = "Intel Core i9, 8 cores, 2.3 GHz"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "https://github.com/tensorflow/tflite-micro/issues/1617"
@@ -132,6 +147,7 @@
 # when     = { model = "residual" }
 # ratio    = [126, 196]
 # hardware = "Intel Core i9-11900K"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "https://github.com/tensorflow/tflite-micro/issues/1617"
@@ -141,6 +157,7 @@
 # when     = { model = "residual" }
 # ratio    = [3.4, 5.3]
 # hardware = "Intel Core i9-11900K"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "https://github.com/tensorflow/tflite-micro/issues/1617"
@@ -150,6 +167,7 @@
 # when     = { model = "residual" }
 # ratio    = [5.2, 8.1]
 # hardware = "Intel Core i9-11900K"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#38534"
@@ -159,6 +177,7 @@
 # when     = { model = "separable" }
 # ratio    = [15.6, 24.4]
 # hardware = "CPU, Ubuntu 18.04"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#42954"
@@ -168,15 +187,18 @@
 # when     = { model = "residual" }
 # ratio    = [2.6, 4.1]
 # hardware = "Windows 10"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#23759"
-# reported = "the network of an example is slower after quantization in 1.13 (measured here with 1.14)"
+# reported = "the network of an example is slower after quantization"
 # worse    = { environment = "tf1.14", format = "dynamic" }
 # better   = { environment = "tf1.14", format = "float" }
 # when     = { model = "digits" }
 # ratio    = [1.05, 5]              # no number that could be read
 # hardware = "Colab CPU"
+# version  = "1.13"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#40266"
@@ -186,6 +208,7 @@
 # when     = { model = "separable" }
 # ratio    = [2, 100]               # no number that could be read
 # hardware = "Windows 10, and Colab CPU"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#37989"
@@ -195,6 +218,8 @@
 # when     = { model = "residual" }
 # ratio    = [1.6, 2.5]
 # hardware = "Ubuntu 18.04"
+# version  = "a nightly wheel of 2020-03-27"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#57523"
@@ -204,6 +229,7 @@
 # when     = { model = "separable" }
 # ratio    = [1.02, 2]              # no number that could be read
 # hardware = "Debian 10"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#41580"
@@ -213,6 +239,7 @@
 # when     = { model = "dense", rows = "1" }
 # ratio    = [1.3, 2.1]
 # hardware = "CentOS 7"
+# program  = "similar"
 #
 # [[tool.harness.claim]]
 # issue    = "T#41580"
@@ -222,6 +249,7 @@
 # when     = { model = "dense", rows = "10" }
 # ratio    = [1.3, 2.1]
 # hardware = "CentOS 7"
+# program  = "similar"
 # ///
 """One inference with `tf.lite.Interpreter` in one thread. The models are small, and of the same kind as in the issues.
 

@@ -24,6 +24,7 @@
 # of       = "traces"
 # when     = { sizes = "many" }
 # hardware = "Debian Stretch"
+# program  = "similar"
 # fixed    = "2.3"                  # T#38742, which says that it came back
 # ///
 """The number of traces in 30 calls, and the time of these calls.

@@ -28,6 +28,7 @@
 # ratio    = [1.47, 3.76]
 # fixed    = "2.1"
 # hardware = "GTX 1070"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#67033"
 # reported = "train_on_batch is about 100 times slower in 2.16.1 than in 2.15.1, and warns of retracing"
@@ -36,6 +37,8 @@
 # when     = { network = "lstm" }
 # ratio    = [80, 125]
 # hardware = "Windows 10 and WSL"
+# version  = "2.16.1"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#39665"
 # reported = "a large model on large data: 2.2 takes 1.97 times as long as 1.14"
@@ -44,6 +47,7 @@
 # when     = { network = "deep" }
 # ratio    = [1.6, 2.5]
 # hardware = "GTX 1070"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#39665"
 # reported = "in graph mode, it takes 1.56 times as long"
@@ -52,6 +56,7 @@
 # when     = { network = "deep", mode = "graph" }
 # ratio    = [1.25, 1.95]
 # hardware = "GTX 1070"
+# program  = "similar"
 #
 # [[tool.harness.compare]]
 # name  = "release vs release"

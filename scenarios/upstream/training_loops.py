@@ -23,6 +23,8 @@
 # when     = { network = "conv" }
 # ratio    = [3.8, 5.9]
 # hardware = "Tesla K80"
+# version  = "a beta of 2.0"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#31938"
 # reported = "a step with a gradient tape in a tf.function is over 10 times slower than fit"
@@ -31,6 +33,8 @@
 # when     = { network = "conv" }
 # ratio    = [10, 20]
 # hardware = "Colab"
+# version  = "a beta of 2.0"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#28714"
 # reported = "fit trains a dense network much faster than a gradient tape (no number reported)"
@@ -39,6 +43,8 @@
 # when     = { network = "dense" }
 # ratio    = [2, 20]
 # hardware = "Titan V"
+# version  = "2.0.0.dev20190510"
+# program  = "similar"
 # [[tool.harness.claim]]
 # issue    = "T#48844"
 # reported = "eager training is about 10 times slower than expected (the answer: use tf.function in production)"
@@ -47,6 +53,7 @@
 # when     = { network = "dense" }
 # ratio    = [8, 12.5]
 # hardware = "Colab CPU"
+# program  = "similar"
 #
 # [[tool.harness.compare]]
 # name    = "a tape vs fit"

@@ -26,6 +26,7 @@
 # better   = { environment = "tf2.0", mode = "eager" }
 # ratio    = [30, 120]              # 61 over 300 time steps; here there are 100 of them
 # hardware = "CPU, Windows 10"
+# program  = "similar"
 # ///
 """The first call of a layer, in the tape of a training step: 100 time steps of 256 numbers, 256 units, one row.
 

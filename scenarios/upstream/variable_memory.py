@@ -28,6 +28,7 @@
 # bytes    = [7000000, 12000000]    # a variable of 10 MB; theirs has 1.2 GB
 # of       = "memory growth"
 # hardware = "not reported"
+# program  = "similar"
 # ///
 """The memory growth over 40 calls of numpy(), whose arrays are all kept.
 

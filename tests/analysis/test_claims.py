@@ -251,8 +251,27 @@ def test_what_is_unclear_and_far_below_the_claim_is_not_seen():
         (0.98, 1.06, (1.1, 1.2), ClaimOutcome.NOT_SEEN),
         (0.98, 1.07, (1.1, 1.2), ClaimOutcome.UNCLEAR),
     ]:
-        assert judge_ratio(Verdict.UNCLEAR, Interval(low, high), claimed, 0.03) is outcome
-        assert judge_ratio(Verdict.UNCLEAR, None, claimed, 0.03) is ClaimOutcome.UNCLEAR, (low, high, claimed, outcome)
+        claim = replace(CLAIM, ratio=claimed)
+        assert judge_ratio(Verdict.UNCLEAR, Interval(low, high), claim, 0.03) is outcome, (low, high, claimed)
+        assert judge_ratio(Verdict.UNCLEAR, None, claim, 0.03) is ClaimOutcome.UNCLEAR
+
+
+def test_a_second_trace_for_all_shapes_is_a_fix_and_not_a_smaller_problem():
+    retraced = replace(CLAIM, ratio=(5.0, 20.0), of="traces")
+    assert judge_ratio(Verdict.SLOWER, Interval(2.0, 2.0), retraced) is ClaimOutcome.NOT_SEEN
+    assert judge_ratio(Verdict.SLOWER, Interval(3.0, 3.0), retraced) is ClaimOutcome.SMALLER
+    # a time that is twice as long is slower, however much was claimed
+    assert judge_ratio(Verdict.SLOWER, Interval(2.0, 2.0), replace(retraced, of="step")) is ClaimOutcome.SMALLER
+
+
+def test_an_effect_that_is_absent_or_smaller_in_a_release_with_the_fix_was_fixed_before():
+    expected = {"1.4": ClaimOutcome.FIXED_BEFORE, "2.0": ClaimOutcome.FIXED_BEFORE, "2.1": None}
+    for seconds, unfixed in {0.01: ClaimOutcome.NOT_SEEN, 0.015: ClaimOutcome.SMALLER}.items():
+        for fixed, outcome in expected.items():
+            result = one({WORSE: seconds, BETTER: 0.01}, replace(CLAIM, fixed=fixed))
+            assert result.at.outcome is (outcome or unfixed), (seconds, fixed)
+    # the fix didn't help, or the source is wrong
+    assert one({WORSE: 0.03, BETTER: 0.01}, replace(CLAIM, fixed="1.4")).at.outcome is ClaimOutcome.CONFIRMED
 
 
 def test_an_absolute_value_that_may_be_over_ten_times_the_claim_is_unclear():

@@ -1,5 +1,8 @@
 """Several values of one printed number: settings, places and growth. The cases are scripts as people paste them."""
 
+import csv
+import io
+import json
 import math
 import random
 
@@ -11,6 +14,8 @@ from harness.analysis.verdicts import Verdict
 from harness.model.environment import Device
 from harness.model.launch import Role
 from harness.model.scenario import NUMBER_LABELS, NUMBER_UNITS, NUMBERS, PRINTED, STEP, Cell, Comparison
+from harness.report import format
+from harness.report.formats import csv_, json_
 from tests.factories import launch, run, scenario
 
 TOOK = PRINTED + "took"
@@ -120,3 +125,19 @@ def test_settings_are_an_axis_with_verdicts_and_the_number_has_no_median(unit):
     }
     # a split is a run of its own, which isn't split again
     assert not split.by_setting
+
+
+def test_a_table_has_the_unit_that_the_script_printed():
+    for unit, symbol in {"s": "ms", "": ""}.items():
+        results = make_results(print_values(0.02, cells=(OLD, NEW), unit=unit), [OLD, NEW])
+        assert [format.unit_of(table).symbol for table in results.all_tables if table.quantity == TOOK] == [symbol]
+
+
+def test_settings_are_in_the_files_for_programs():
+    results = make_results(print_values(1.0, 9.0, labels=["batch", ["32", "7"], False], rounds=1, noise=0.0), [OLD])
+    row = next(csv.DictReader(io.StringIO(csv_.render(results), newline="")))
+    assert [row[f"{TOOK} (batch={size})"] for size in (32, 7)] == ["1.0", "9.0"]
+    report = json.loads(json_.render(results))
+    sizes = {cell["name"]: cell["estimate"]["value"] for cell in report["cells"] if "batch" in cell["name"]}
+    assert sizes == pytest.approx({"mine took tf1.14 cpu batch=32": 1.0, "mine took tf1.14 cpu batch=7": 9.0})
+    assert [entry["what"] for entry in report["comparisons"] if entry["along"] == "batch"]

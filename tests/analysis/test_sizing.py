@@ -341,6 +341,14 @@ def test_claims_are_looked_at_after_two_or_three_rounds_and_whenever_there_are_t
         assert counts == looks, low
 
 
+def test_one_round_is_enough_for_a_ratio_of_more_than_thirty_if_none_failed():
+    for log, width in ((4.0, 0.0), (-4.0, 0.0), (3.0, math.inf)):
+        assert only(claiming(family([log]), claim(3.0))) == width, log
+    vast = claiming(family([4.0]), claim(3.0))
+    failed = replace(vast.launches[0], status=Status.FAILED, samples=[])
+    assert only(replace(vast, launches=[*vast.launches, failed])) == math.inf
+
+
 def test_a_group_ends_when_the_outcomes_of_its_claims_are_clear():
     for logs, low, is_clear in (
         (around(1.0, 0.01, 4), 1.1, True),  # confirmed, or of another size

@@ -163,6 +163,18 @@ def test_a_run_of_claims_with_a_budget_measures_one_group_after_the_other():
     assert set(stops.values()) == {Stop(StopReason.PRECISION, 3)}
 
 
+def test_a_group_whose_claims_one_round_settles_ends_after_it():
+    planned = plan(1000.0)
+    vast = planned.groups[0].name
+
+    def widths(launches: Sequence[Launch]) -> dict[str, float]:
+        return {**narrow_after_three(launches), vast: 0.0}
+
+    launches = staged(Shelf(), Backstage(), planned, Silent(), widths=widths).run([])
+    rounds = {name: max(entry.round for entry in launches if entry.group == name) for name in ALIKE}
+    assert rounds == {**dict.fromkeys(ALIKE, 3), vast: 1}
+
+
 def test_a_group_that_the_budget_did_not_reach_says_so():
     planned = plan(1000.0, groups=2)
     first = [

@@ -30,7 +30,7 @@ QUESTIONS = {
     "Performance drop with tensorflow 2.13": "T#61363 K#18301 TK#155",
     "Training time for one epoch on TF 1.12 is almost 2 times slower than TF 1.5": "T#29151",
     "[TF 2.1rc0] The `{predict,train,test}_on_batch` trace functions with fixed batch size": "T#34907",
-    "import tensorflow takes 10 s": "T#110143",
+    "import tensorflow takes 10 s": "T#37729",
     "keras training step slower in 2.17 than in 1.14": "releases/keras_step",
     "latency p99 predict": "latency/latency",
     "int8 slower than float32 tflite": "T#49011",

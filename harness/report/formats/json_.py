@@ -1,6 +1,7 @@
 """The report as JSON: the run and its analysis, in the types of `harness.analysis`.
 
 Times are in seconds. Scenarios are identified by name, and results of cells by a name that is the same in every run.
+Each printed number with several settings has its own scenario, and the settings are an axis of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -169,13 +170,14 @@ def render(results: Results) -> str:
 
 def build(results: Results) -> Document:
     """Return the report as data, with unescaped strings."""
+    with_settings = [results, *results.by_setting]
     return Document(
         schema=SCHEMA,
         run=results.run,
         control=results.control,
         answers=[_describe_answer(results, answer) for answer in results.answers],
-        cells=results.cells,
-        comparisons=[_describe_comparison(results, line) for line in list_all_lines(results)],
+        cells=[cell for entry in with_settings for cell in entry.cells],
+        comparisons=[_describe_comparison(entry, line) for entry in with_settings for line in list_all_lines(entry)],
         attributions=[
             Accounted(attribution.describe_effects(breakdown, results.run.plan), breakdown)
             for breakdown in results.attributions
@@ -188,7 +190,8 @@ def build(results: Results) -> Document:
         settings=[UnrequestedDifference(settings.describe_setting(setting), setting) for setting in results.settings],
         quantities=[
             Quantified(cell_name(cell), table.quantity, value.estimate)
-            for table in results.all_tables
+            for entry in with_settings
+            for table in entry.all_tables
             if table.quantity != STEP
             for cell, value in table.cells().items()
         ],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.analysis.claim_rules import ClaimOutcome
 from harness.analysis.claims import ClaimPlace, ClaimResult
 from harness.analysis.results import Results
-from harness.analysis.statistics import Difference, Interval
+from harness.analysis.statistics import Difference
 from harness.analysis.verdicts import Verdict
 from harness.model.defaults import LEVEL
 from harness.model.scenario import STEP, Cell, Claim
@@ -48,6 +48,7 @@ WORDS = {
     ClaimOutcome.SMALLER: "confirmed, but smaller",
     ClaimOutcome.NOT_SEEN: "not seen here",
     ClaimOutcome.OPPOSITE: "the opposite",
+    ClaimOutcome.FIXED_BEFORE: "fixed before the oldest release",
     ClaimOutcome.UNCLEAR: "unclear",
     ClaimOutcome.DIFFERENT_WORK: "different work",
     ClaimOutcome.CANNOT_RUN: "cannot run here",
@@ -241,10 +242,10 @@ def _describe_place(results: Results, result: ClaimResult, place: ClaimPlace) ->
         )
     )
     finding = f"{f'{context}, ' if context else ''}{statement}{f' ({condition})' if condition else ''}"
-    hardware = f" ({claim.hardware})" if claim.hardware else ""
+    origin = f" ({claim.origin})" if claim.origin else ""
     reason = _explain_unclear(results, place, claim) if place.outcome is ClaimOutcome.UNCLEAR else place.why
     versions = describe_pythons(place.compared.pythons) if place.compared else ""
-    return "; ".join(filter(None, [finding, versions, f"claimed: {format_claimed(claim)}{hardware}", reason]))
+    return "; ".join(filter(None, [finding, versions, f"claimed: {format_claimed(claim)}{origin}", reason]))
 
 
 def _describe_elsewhere(place: ClaimPlace) -> str:
@@ -287,7 +288,7 @@ def format_measured(place: ClaimPlace) -> str:
     """Return the measured value with its interval: `12.3× (11.9 to 12.8)`; empty if there is no value."""
     if place.estimate is None or place.outcome is ClaimOutcome.DIFFERENT_WORK:
         return ""
-    interval_text = format.format_interval(place.estimate.interval)
+    interval_text = format.bounds(place.estimate)
     return f"{_format_value(place.estimate.value, place)}{f' ({interval_text})' if interval_text else ''}"
 
 
@@ -295,12 +296,8 @@ def _format_amount(place: ClaimPlace) -> str:
     """Return the measured value with its interval: `12.3× (11.9 to 12.8)`."""
     assert place.estimate, "a place without an estimate can't have an amount"
     decision = describe_deciding(place.compared.deciding) if place.compared else ""
-    interval_text = "; ".join(filter(None, [format.format_interval(_get_interval(place)), decision]))
+    interval_text = "; ".join(filter(None, [format.bounds(place.estimate), decision]))
     return f"{_format_value(place.estimate.value, place)}{f' ({interval_text})' if interval_text else ''}"
-
-
-def _get_interval(place: ClaimPlace) -> Interval | None:
-    return place.estimate.interval if place.estimate else None
 
 
 def _format_value(value: float, place: ClaimPlace) -> str:
