@@ -92,7 +92,7 @@ def _list_ratio_columns(
     return [
         Column(
             f"{names.measure(table)} ratio",
-            lambda line: _make_ratio_entry(line, format.ratio),
+            lambda line: _make_ratio_entry(line, lambda ratio: format.ratio_and_inverse(ratio, line.compared.verdict)),
             is_number=True,
         ),
         Column(sides, lambda line: _make_plot_entry(line, domain), where=Where.PASTE | Where.TERMINAL),
