@@ -178,7 +178,7 @@ def _list_columns(results: Results, lines: Sequence[_HeadlineLine]) -> Iterator[
     base = next(iter(bases)) if len(bases) == 1 else "baseline"
     yield from _list_time_columns(lines, subject, base, has_unit=not other_tables)
     measure = "difference" if has_differences else f"{names.measure(table)} ratio" if not other_tables else "ratio"
-    # a terminal has no room for more than the ratio
+    # on a terminal, the ratio turned round would hide the plot
     for where, format_ratio in (
         (Where.TERMINAL, lambda ratio, _: format.ratio(ratio)),
         (EVERYWHERE ^ Where.TERMINAL, format.ratio_and_inverse),

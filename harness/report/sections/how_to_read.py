@@ -1,6 +1,6 @@
 """How to read a report: the meaning of its numbers, said once at its end.
 
-report.md has only what readers need for its numbers. The explanations are in details.md and on the page.
+report.md has only a line. The explanations are in details.md and on the page.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ _ROUNDS = (
 
 
 def make_sections(results: Results) -> Iterator[Section]:
-    """Yield the section with what a reader of report.md needs, and the section with all explanations."""
+    """Yield the section for readers of report.md, and the section with all explanations."""
     lines = list_all_lines(results)
     sentences = list(_list_sentences(results, lines))
     if sentences:
@@ -72,8 +72,8 @@ def _list_sentences(results: Results, lines: Sequence[ComparisonLine]) -> Iterat
     )
     if GROWTH in quantities:
         yield (
-            "Memory growth has differences instead of ratios: what each call of the first cell keeps, minus the same "
-            f"of the second. The margin is {format.bytes_(PIECE)} over the later half of the calls."
+            "Memory growth has differences instead of ratios: the bytes per call that the first cell keeps, minus the "
+            f"bytes that the second cell keeps. The margin is {format.bytes_(PIECE)} over the later half of the calls."
         )
     if shares := [f"{name} ({format.share(PERCENTILES[name])})" for name in PERCENTILES if name in quantities]:
         yield (

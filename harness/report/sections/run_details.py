@@ -81,7 +81,7 @@ def _list_blocks(results: Results) -> Iterator[Block]:
 
 
 def _describe_checks(results: Results) -> dict[str, str]:
-    """Return the interference and the A/A control of each machine, by label, without those of the measurement line."""
+    """Return the interference and the A/A control of each machine, by label. Facts of the first screen are omitted."""
     checks, facts = {}, measurement.list_facts(results)
     for name, machine in results.each_machine.items():
         label = f" on {name}" if name else ""
