@@ -1,6 +1,6 @@
 """The package's data (the top-level files that the harness reads, as `harness/_data/`), and its readme and addresses.
 
-The address of the repository is that of HARNESS_REPOSITORY, or of the repository whose workflow on GitHub builds.
+HARNESS_REPOSITORY is the address of the repository. By default, it is the repository of the GitHub workflow.
 """
 
 import os
@@ -16,6 +16,10 @@ SHIPPED = ("docker-bake.hcl", "docs/stored.json", "images", "requirements.txt", 
 #: A link to a file of the repository, or a picture from there.
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)")
 
+#: A picture in two files, one for each color scheme, and the address of one of them.
+_PICTURE = re.compile(r"<picture>.*?</picture>\n?", re.S)
+_SOURCE = re.compile(r'\b(src|srcset)="(?!https?:)([^"]+)"')
+
 
 def readme(text: str, repository: str) -> str:
     """README.md for an index's page, which has no files beside it: with whole addresses, or without these links."""
@@ -24,11 +28,14 @@ def readme(text: str, repository: str) -> str:
         mark, shown, path = match.groups()
         return f"{mark}[{shown}]({repository}/{'raw' if mark else 'blob'}/HEAD/{path})" if repository else shown
 
-    return _LINK.sub(link, text)
+    def picture(match: re.Match[str]) -> str:
+        return _SOURCE.sub(rf'\1="{repository}/raw/HEAD/\2"', match.group()) if repository else ""
+
+    return _LINK.sub(link, _PICTURE.sub(picture, text))
 
 
 class Metadata(MetadataHookInterface):
-    """What depends on where the repository is."""
+    """The metadata that depend on the address of the repository."""
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Called for every build."""

@@ -85,10 +85,10 @@ def searches(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
     for correlation in (0.0, 0.8):
         courses = [0.02 * autoregression(draw, correlation, nights) for _ in range(series)]
 
-        def ask(batch: list[Floats] = courses) -> None:
+        def confirm(batch: list[Floats] = courses) -> None:
             detect_changes([(values.tolist(), [0.01] * nights) for values in batch])
 
-        seconds, cpu = _took(ask)
+        seconds, cpu = _took(confirm)
         name = f"the changes in {series:,} series of {nights:,} nights, lag-1 correlation {correlation:g}"
         rows.append((name, f"{seconds:.1f} s ({cpu:.1f} s of CPU)"))
     return rows

@@ -1,5 +1,7 @@
 """The example reports are what the stored launches give today: `make examples` writes them."""
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -33,3 +35,16 @@ def test_stored_launches_are_small():
     sizes = [(example / examples.LAUNCHES).stat().st_size for example in examples.find_examples()]
     assert sizes
     assert sum(sizes) < 2_000_000
+
+
+@pytest.mark.parametrize(
+    "example", [path.parent for path in examples.EXAMPLES.glob("*/report.md")], ids=lambda path: path.name
+)
+def test_explanations_are_less_than_a_tenth_of_the_prose_of_a_report(example):
+    text = re.sub(r"^(> )?```.*?^(> )?```", "", (example / "report.md").read_text(), flags=re.M | re.S)
+    words = Counter()
+    for part in re.split(r"^## ", text, flags=re.M):
+        heading, _, prose = part.partition("\n")
+        lines = [line for line in prose.splitlines() if not re.match(r"\||#|<(?!sub)", line)]
+        words[heading in ("How to read this", "Not in this file")] += len(re.findall(r"\w[^\s]*", "\n".join(lines)))
+    assert 10 * words[True] < sum(words.values()), words

@@ -114,8 +114,10 @@ def test_the_readme_of_an_index_has_no_link_to_a_file_beside_it():
     for repository in ("", "https://example.org/me/harness"):
         readme = hook.readme(text, repository)
         assert not LINK.search(readme)
-        for path in ("blob/HEAD/docs/explanation/accuracy.md#what-breaks", "raw/HEAD/docs/examples"):
-            assert (f"]({repository}/{path}" in readme) == bool(repository)
+        assert (f"]({repository}/blob/HEAD/docs/explanation/accuracy.md#what-breaks" in readme) == bool(repository)
+        addresses = re.findall(r'(?:src|srcset)="([^"]+)"', readme)
+        assert len(addresses) == (2 if repository else 0)
+        assert all(address.startswith(f"{repository}/raw/HEAD/docs/examples/") for address in addresses)
 
 
 def test_no_line_of_docs_and_messages_installs_the_harness_from_an_index():

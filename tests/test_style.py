@@ -36,7 +36,11 @@ PLAIN = [
 LARGEST = 20_000
 GENERATED = {"docs/reference/cli.md", "docs/results/upstream-issues.md"}
 
-PAGES = {str(path.relative_to(style.ROOT)): path.read_text() for path in style.files() if path.suffix == ".md"}
+PAGES = {
+    str(path.relative_to(style.ROOT)): path.read_text()
+    for path in style.files()
+    if path.suffix == ".md" and not path.is_relative_to(style.ROOT / "docs" / "examples")
+}
 
 
 @pytest.mark.slow

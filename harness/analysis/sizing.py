@@ -46,7 +46,7 @@ STEPS = 1000
 
 @dataclass(frozen=True, slots=True)
 class PilotEstimate:
-    """The lengths that the pilot of one cell suggests: in seconds, and in turns if launches are interleaved."""
+    """The lengths that the pilot of one cell suggests: in seconds, and as a number of turns if interleaved."""
 
     warmup: float
     measure: float

@@ -71,6 +71,12 @@ def _normalize_pattern(pattern: str) -> str:
 
 def make_unknown_error(typed: str, names: Sequence[str], kind: str) -> UsageError:
     """Return the error for an unknown name. `kind` describes the name, such as `value of the axis mode`."""
+    if kind == ENVIRONMENT and names and (other := re.match(r"(?i)(?:py)?torch|jax", typed)):
+        package = "torch" if "torch" in other[0].lower() else "jax"
+        return UsageError(
+            f"Unknown environment: {typed!r}. Environments are releases of TensorFlow.",
+            f"To run Keras 3 on another backend, add its package, such as -e '{names[-1]}+{package}==VERSION'.",
+        )
     lines = LINES if kind == ENVIRONMENT else ()
     nearest, newest = find_nearest(typed, [*names, *lines]), _find_newest(typed, names)
     hint = f" The newest is {newest}." if newest else f" Did you mean {nearest}?" if nearest else ""

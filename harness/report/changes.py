@@ -164,7 +164,7 @@ def make_columns(
 def _make_ratio_entry(cell: CellChange, judgement: Judgement | None) -> Entry:
     if judgement is None or cell.change.verdict is Verdict.DIFFERENT_WORK:
         return Entry("")
-    return Entry(format.ratio(judgement.ratio), order=judgement.ratio.value)
+    return Entry(format.ratio_and_inverse(judgement.ratio, judgement.verdict), order=judgement.ratio.value)
 
 
 def make_remark(changes: Changes, cell: CellChange) -> str:

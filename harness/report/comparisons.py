@@ -14,7 +14,6 @@ from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import Deciding, Verdict, Withheld, describe_too_few
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.scenario import GROWTH, STEP, Cell, Comparison
-from harness.model.texts import counted
 from harness.report import format, names
 
 #: Shown instead of a verdict.
@@ -104,14 +103,6 @@ def count_verdicts(verdicts: Iterable[Verdict | None]) -> str:
     counts = Counter(verdicts)
     phrases = {None: "with no verdict", Verdict.DIFFERENT_WORK: "not comparable (different work)"}
     return ", ".join(f"{counts[verdict]} {phrases.get(verdict, verdict)}" for verdict in _ORDER if counts[verdict])
-
-
-def summarize_verdicts(verdicts: Sequence[Verdict | None]) -> str:
-    """Return a sentence that counts verdicts: `Of 5 comparisons: 3 slower, 2 unclear.`, or `1 comparison: slower.`."""
-    counts = count_verdicts(verdicts)
-    if len(verdicts) == 1:
-        return f"1 comparison: {counts.removeprefix('1 ').removeprefix('with ')}."
-    return f"Of {counted(len(verdicts), 'comparison')}: {counts}."
 
 
 def explain_withheld(findings: Sequence[Finding], rows_text: str = "") -> str:

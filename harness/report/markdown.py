@@ -119,8 +119,10 @@ def _describe_more(
         if id(block) in omitted_ids and isinstance(block, Table)
     ]
     unnamed_count = len(omitted_ids) - len(names) + len(names[NAMED:])
-    titles = [escape.shorten(section.title, NAME_CHARACTERS) for section in details[:NAMED]]
-    sentences = [f"These parts are in {folder}/details.md and in report.html: {', '.join(titles)}."]
+    pasted_titles = {section.title for section in pasted_sections}
+    titles = [section.title for section in details if section.title not in pasted_titles]
+    named_titles = ", ".join(escape.shorten(title, NAME_CHARACTERS) for title in titles[:NAMED])
+    sentences = [f"{folder}/details.md and report.html have {named_titles or 'more of these sections'}."]
     if omitted_ids:
         omitted_names = joined([*names[:NAMED], *([f"{unnamed_count} more"] if unnamed_count else [])])
         sentences.append(f"Omitted here, because comments on GitHub have a size limit: {omitted_names}.")

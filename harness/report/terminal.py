@@ -256,6 +256,6 @@ def _make_grid(
 
 
 def _choose_style(head: Head, entry: Entry) -> str:
-    """Return the style of an entry: bold if it stands out, and the verdict's color."""
+    """Return the style of an entry: bold if it is emphasized, and the verdict's color."""
     colour = next((COLOURS[word] for word in COLOURS if head.is_verdict and word in entry.text), "")
     return " ".join(filter(None, ["bold" if entry.stands_out else "", colour]))

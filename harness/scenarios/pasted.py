@@ -1,7 +1,7 @@
 """Finds the Python programs in a saved text: an issue, a mail, a web page, a session or a listing.
 
 Each form is a rule that removes something around code: quotation marks of mails, fences, HTML, prompts, line numbers,
-indentation, special spaces, and shell commands. What then is valid Python is code; the rest is left out. Lines keep
+indentation, special spaces, and shell commands. The valid Python that remains is code. Lines keep
 their numbers, so a line of a program is the line of the file.
 """
 
@@ -84,7 +84,7 @@ class PastedBlock:
 
     @property
     def names(self) -> Any:
-        """What the code contains (kit/names.py)."""
+        """The contents of the code (kit/names.py)."""
         return load_kit_module("names").read("\n".join(_mask(self.format().split("\n"))[0]))
 
     @property
@@ -150,7 +150,7 @@ def _name_lines(blocks: Sequence[PastedBlock]) -> str:
 
 
 def _mask(lines: Sequence[str]) -> tuple[list[str], int | None]:
-    """Return the lines without those of notebooks and Python 2, and the 0-based line of the first other error."""
+    """Drop lines of notebooks and Python 2. Return the other lines, and the 0-based line of the first other error."""
     masked = list(lines)
     for _ in lines:
         index = find_error(masked)

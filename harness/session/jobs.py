@@ -50,7 +50,7 @@ class JobMaker:
         }
 
     def __call__(self, cell: Cell, sampling: Sampling) -> Job:
-        """Return the job that launches a cell."""
+        """Return the job for one launch of a cell."""
         scenario = self._scenarios[cell.scenario]
         return Job(
             cell=cell,

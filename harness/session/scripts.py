@@ -283,7 +283,7 @@ def _check_pytest(path: Path, environments: Sequence[str]) -> None:
 
 
 def find_v1_names(request: Request) -> str:
-    """Return the clause that TensorFlow 2 lacks names of a script, if it has an answer: `tensorflow.compat.v1`."""
+    """Return a clause on the names of a script that TensorFlow 2 doesn't have, if `tensorflow.compat.v1` has them."""
     needs = load_scenario(Path(request.scenarios[0])).needs
     is_v2 = any(not re.match(r"tf1|tensorflow(?:-\w+)?==1\.", text) for text in request.environments)
     return next((need.reason for need in needs if is_v2 and need.advice == script_checks.V1_ADVICE), "")

@@ -1,7 +1,7 @@
 """An index of everything that is stored, for searches: claims with their outcomes, examples, scenarios and releases.
 
-`make reference` writes it to docs/stored.json. So a search reads no headers, except those of the user's own scenarios
-and of files that changed since.
+`make reference` writes it to docs/stored.json. So a search reads only the headers of the user's own scenarios and of
+files that changed since.
 """
 
 import hashlib

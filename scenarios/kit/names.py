@@ -81,7 +81,7 @@ FUNCTION, CONDITION = "function", "condition"
 
 
 class Names:
-    """What a script contains. Each mapping has the first line of a name.
+    """The names in a script. Each mapping has the first line of a name.
 
     - bound: the names that the script defines anywhere; loaded: the names that it uses
     - modules: the imported modules; files: the files to read; v1: the names of TensorFlow 1

@@ -138,6 +138,9 @@ def test_a_release_that_is_to_come_gets_the_newest():
         resolve(["tf2.99"], catalogue, "environment")
     with pytest.raises(UsageError, match=r"Unknown environment: 'tf2\.20'\. Did you mean"):
         resolve(["tf2.20"], catalogue, "environment")
+    with pytest.raises(UsageError, match=r"Environments are releases of TensorFlow\.") as caught:
+        resolve(["pytorch2.1"], catalogue, "environment")
+    assert "+torch==" in str(caught.value)
 
 
 @given(st.lists(st.text(min_size=1), unique=True, min_size=1), st.data())

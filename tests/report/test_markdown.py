@@ -74,7 +74,7 @@ def test_a_table_of_more_than_forty_lines_is_folded_under_its_caption():
 def test_what_is_not_pasted_is_in_the_details_and_the_report_says_where():
     files = split(Text("Pasted.", where=REPORT), Text("The rest.", where=REST))
     assert "The rest." not in files.report
-    assert "results/RUN/details.md and in report.html: Middle." in files.report
+    assert "results/RUN/details.md and report.html have more of these sections." in files.report
     assert files.report.index("## Not in this file") < files.report.index("## Again")
     assert "The rest." in files.details
     assert "Pasted." not in files.details

@@ -1,4 +1,4 @@
-"""Downloads with stand-ins of `gh`, and with a local git repository in place of GitHub's."""
+"""Downloads with a fake `gh`, and from a local git repository instead of GitHub."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ def gh(tmp_path, monkeypatch):
 
 @pytest.fixture
 def github(tmp_path, monkeypatch):
-    """Return a folder, whose repositories git finds in place of those of GitHub."""
+    """Return a folder. Git uses its repositories instead of the repositories on GitHub."""
     for number, host in enumerate(("https://gist.github.com/", "https://github.com/owner/")):
         monkeypatch.setenv(f"GIT_CONFIG_KEY_{number}", f"url.file://{tmp_path}/git/.insteadOf")
         monkeypatch.setenv(f"GIT_CONFIG_VALUE_{number}", host)

@@ -1,4 +1,4 @@
-"""Searches for stored results: what users would type, and the entries that answer it."""
+"""Searches for stored results: queries of users, and the entries that answer them."""
 
 import json
 from dataclasses import replace

@@ -57,7 +57,9 @@ class ReleasePoint:
         return self.line is None or self.line.compared.verdict not in (None, Verdict.UNCLEAR)
 
     def __str__(self) -> str:
-        return f"{format.factor(self.takes.value)} ({self.environment})"
+        value = self.takes.value
+        size = _describe_size(value, self.line) if self.line and value < format.SMALL_RATIO else format.factor(value)
+        return f"{size} ({self.environment})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,13 @@ class ReleaseChange:
     def __str__(self) -> str:
         line = self.after.line or self.before.line
         assert line, "one of two adjacent environments isn't the baseline"
-        larger, smaller = ("slower", "faster") if is_time(line.table.quantity) else ("more", "less")
-        size = f"{format.factor(max(self.factor, 1.0 / self.factor))} {larger if self.factor > 1.0 else smaller}"
-        return f"{size} in {self.after.environment}{f' ({self.series})' if self.series else ''}"
+        series = f" ({self.series})" if self.series else ""
+        return f"{_describe_size(self.factor, line)} in {self.after.environment}{series}"
+
+
+def _describe_size(factor: float, line: ComparisonLine) -> str:
+    larger, smaller = ("slower", "faster") if is_time(line.table.quantity) else ("more", "less")
+    return f"{format.factor(max(factor, 1.0 / factor))} {larger if factor > 1.0 else smaller}"
 
 
 @dataclass(frozen=True, slots=True)

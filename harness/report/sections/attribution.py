@@ -27,9 +27,6 @@ from harness.report.phrases import (
 #: The largest number of changes in the sentence above the table.
 NAMED = 2
 
-#: Ratios below this are inverted in the sentence: "B takes 20× as long as A" instead of "A takes 0.05× as long as B".
-SMALL_RATIO = 0.5
-
 #: If an axis has more levels than this, the levels are counted instead of listed.
 LEVELS = 6
 
@@ -122,7 +119,7 @@ def _describe_change(attribution: Attribution, effect: Effect, clock: Clock) -> 
     """
     level, base = names.name_ends(attribution.scenario, effect.changes[0])
     ratio = effect.estimate.value
-    if ratio < SMALL_RATIO:
+    if ratio < format.SMALL_RATIO:
         level, base, ratio = base, level, 1.0 / ratio
     return f"{level} takes {format.factor(ratio)} {describe_longer(clock)} as {base}"
 
@@ -151,7 +148,11 @@ def _describe_interaction(
 def _describe_dependence(attribution: Attribution, effect: Effect, clock: Clock, *, has_intervals: bool = False) -> str:
     """Describe an interaction, and the effect of both changes together."""
     assert effect.parts is not None, "an interaction has parts"
-    factor_of_both = _format_part(effect.parts.together, effect.parts.together_interval if has_intervals else None)
+    factor, interval = effect.parts.together, effect.parts.together_interval if has_intervals else None
+    factor_of_both = _format_part(factor, interval)
+    if factor < format.SMALL_RATIO:
+        inverse = Interval(1.0 / interval.high, 1.0 / interval.low) if interval else None
+        factor_of_both = f"{_format_part(1.0 / factor, inverse)} as fast"
     interaction = _describe_interaction(attribution, effect, clock, has_intervals=has_intervals)
     return f"{interaction}. Both changes together: {factor_of_both}"
 
@@ -167,7 +168,7 @@ def make_columns(results: Results) -> list[Column[Line]]:
         Column("change", _name_line, is_label=True),
         Column(
             f"{results.run.plan.clock.time} ratio",
-            lambda line: Entry(format.ratio(line[1].estimate), order=line[1].estimate.value),
+            _make_ratio_entry,
             legend="The ratio of a change, such as “eager vs graph”, is the geometric mean over all combinations of "
             "the other axes. Above 1, the value before “vs” takes longer. The additional factor of two changes (their "
             "interaction) shows how much the second change modifies the ratio of the first one. It is 1 if both "
@@ -184,6 +185,13 @@ def make_columns(results: Results) -> list[Column[Line]]:
         ),
         Column("remarks", lambda line: _make_remark(results, *line), is_optional=True),
     ]
+
+
+def _make_ratio_entry(line: Line) -> Entry:
+    effect = line[1]
+    # an additional factor isn't a time
+    verdict = None if effect.parts else effect.verdict
+    return Entry(format.ratio_and_inverse(effect.estimate, verdict), order=effect.estimate.value)
 
 
 def _name_line(line: Line) -> str:

@@ -7,7 +7,7 @@ from harness.analysis.results import Results
 from harness.model.environment import Device, name_on
 from harness.model.run import Run
 from harness.model.texts import counted
-from harness.report.blocks import FILES, Block, Column, Entry, Folded, Head, Line, Section, Table, Text, tabulate
+from harness.report.blocks import FILES, Block, Column, Entry, Folded, Head, Line, Section, Table, Text, Where, tabulate
 from harness.report.phrases import SIDE_BY_SIDE, describe_overrides
 
 #: The largest number of columns for packages that differ between environments with the same TensorFlow.
@@ -98,13 +98,12 @@ def _make_environment_column(run: Run) -> Column[int]:
 
 def _list_notes(table: Table, omitted_count: int) -> Iterator[Text]:
     entries = [entry for line in table.lines for entry in line.entries]
-    notes = [
-        "Bold: different from the line above." if any(entry.stands_out for entry in entries) else "",
-        "Empty: the environment doesn't contain the package." if any(not entry.text for entry in entries) else "",
-        f"{counted(omitted_count, 'more package', 'differs')}." if omitted_count else "",
-    ]
-    if any(notes):
-        yield Text(" ".join(filter(None, notes)), True, where=FILES)
+    if any(entry.stands_out for entry in entries):
+        yield Text("Bold: different from the line above.", True, where=Where.PAGE)
+    if any(not entry.text for entry in entries):
+        yield Text("Empty: the environment doesn't contain the package.", True, where=Where.PAGE)
+    if omitted_count:
+        yield Text(f"{counted(omitted_count, 'more package', 'differs')}.", True, where=FILES)
 
 
 def tabulate_packages(run: Run, software: Sequence[Software]) -> Table:

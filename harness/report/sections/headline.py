@@ -5,14 +5,14 @@ counts all others. Releases are in their order, and a long table shows those in 
 several scenarios has one line per scenario.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from harness.analysis.answers import Answer, Finding, describes_cell
 from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
-from harness.analysis.statistics import Difference
+from harness.analysis.statistics import Difference, Estimate
 from harness.analysis.verdicts import Verdict
 from harness.model.scenario import ENVIRONMENT, OWN, STEP, Cell
 from harness.report import format, names, plots
@@ -178,7 +178,12 @@ def _list_columns(results: Results, lines: Sequence[_HeadlineLine]) -> Iterator[
     base = next(iter(bases)) if len(bases) == 1 else "baseline"
     yield from _list_time_columns(lines, subject, base, has_unit=not other_tables)
     measure = "difference" if has_differences else f"{names.measure(table)} ratio" if not other_tables else "ratio"
-    yield Column(measure, partial(_make_ratio_entry, results), is_number=True)
+    # on a terminal, the ratio turned round would hide the plot
+    for where, format_ratio in (
+        (Where.TERMINAL, lambda ratio, _: format.ratio(ratio)),
+        (EVERYWHERE ^ Where.TERMINAL, format.ratio_and_inverse),
+    ):
+        yield Column(measure, partial(_make_ratio_entry, results, format_ratio), is_number=True, where=where)
     comparable = [line.finding.ratio for line in lines if _is_comparable(line)]
     if comparable and not has_differences:
         domain = choose_ratio_domain(comparable, results.run.plan.margin)
@@ -237,11 +242,13 @@ def _name_sides(answer: Answer) -> tuple[str, str]:
     return " ".join([subject, *answer.subject_has]), " ".join([base, *answer.base_has])
 
 
-def _make_ratio_entry(results: Results, line: _HeadlineLine) -> Entry:
+def _make_ratio_entry(
+    results: Results, format_ratio: Callable[[Estimate, Verdict | None], str], line: _HeadlineLine
+) -> Entry:
     if not _is_comparable(line):
         return Entry("")
     ratio, stands_out = line.finding.ratio, _stands_out(results, line)
-    return Entry(format.ratio(ratio), cells=line.cells, order=ratio.value, stands_out=stands_out)
+    return Entry(format_ratio(ratio, line.finding.verdict), cells=line.cells, order=ratio.value, stands_out=stands_out)
 
 
 def _is_comparable(line: _HeadlineLine) -> bool:

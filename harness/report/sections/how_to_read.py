@@ -1,17 +1,22 @@
-"""How to read a report: the meaning of its numbers, said once at its end."""
+"""How to read a report: the meaning of its numbers, said once at its end.
+
+report.md has only a line. The explanations are in details.md and on the page.
+"""
 
 from collections.abc import Iterator, Sequence
 
 from harness.analysis.quantities import PIECE
 from harness.analysis.results import Results
+from harness.analysis.verdicts import Verdict
 from harness.model.defaults import ALPHA, FEWEST_ROUNDS, LEVEL
 from harness.model.scenario import GROWTH, PERCENTILES
 from harness.model.texts import joined
 from harness.report import format
-from harness.report.blocks import FILES, Items, Section
+from harness.report.blocks import Items, Section, Text, Where
 from harness.report.comparisons import HOLM, ComparisonLine, list_all_lines
 from harness.report.format import marks
 from harness.report.sections import claims, on_device
+from harness.report.sections.remarks import NOT_CHECKED, describe_work
 from harness.report.sections.timeline import describe_after
 from harness.report.sections.times import MARKS
 
@@ -27,14 +32,28 @@ _ROUNDS = (
 
 
 def make_sections(results: Results) -> Iterator[Section]:
-    """Yield the section with the explanations that this report needs."""
-    sentences = list(_list_sentences(results))
+    """Yield the section for readers of report.md, and the section with all explanations."""
+    lines = list_all_lines(results)
+    sentences = list(_list_sentences(results, lines))
     if sentences:
-        yield Section("How to read this", "reading", [Items(sentences, where=FILES)])
+        looks = list(_describe_looks(results, lines))
+        texts = [Text(text, where=Where.PASTE) for text in (_summarize(results, lines), *looks)]
+        yield Section("How to read this", "reading", texts)
+        yield Section("Explanations", "explanations", [Items([*sentences, *looks])])
 
 
-def _list_sentences(results: Results) -> Iterator[str]:
-    lines, level = list_all_lines(results), format.level(LEVEL)
+def _summarize(results: Results, lines: Sequence[ComparisonLine]) -> str:
+    """Return what somebody must know who sees only report.md."""
+    level = format.level(LEVEL)
+    if not lines:
+        return f"Intervals have {level} confidence."
+    is_within = any(line.compared.verdict in (Verdict.SAME, Verdict.UNCLEAR) for line in lines)
+    margin = f" “Same”: within {format.share(results.run.plan.margin)}." if is_within else ""
+    return f"Intervals of a table together: {level} confidence.{margin}"
+
+
+def _list_sentences(results: Results, lines: Sequence[ComparisonLine]) -> Iterator[str]:
+    level = format.level(LEVEL)
     if results.tables:
         yield _ROUNDS
     if results.claims:
@@ -53,8 +72,8 @@ def _list_sentences(results: Results) -> Iterator[str]:
     )
     if GROWTH in quantities:
         yield (
-            "Memory growth has differences instead of ratios: what each call of the first cell keeps, minus the same "
-            f"of the second. The margin is {format.bytes_(PIECE)} over the later half of the calls."
+            "Memory growth has differences instead of ratios: the bytes per call that the first cell keeps, minus the "
+            f"bytes that the second cell keeps. The margin is {format.bytes_(PIECE)} over the later half of the calls."
         )
     if shares := [f"{name} ({format.share(PERCENTILES[name])})" for name in PERCENTILES if name in quantities]:
         yield (
@@ -64,10 +83,9 @@ def _list_sentences(results: Results) -> Iterator[str]:
     yield from _explain_intervals(results, lines)
     seen = {mark for table in results.all_tables for *_, value in table.times() for mark in marks(value, table.clock)}
     yield from (f"{mark} {name}: {explanation}" for mark, (name, explanation) in MARKS.items() if mark in seen)
-    yield from _describe_looks(results, lines)
     if any(on_device.make_remark(results, line.compared) for line in lines):
         yield on_device.LEGEND
-    if any(line.compared.work.work == "not checked" for line in lines):
+    if any(describe_work(results, line.compared) == NOT_CHECKED for line in lines):
         yield "Work not checked: the launches recorded nothing that shows whether both cells did the same work."
 
 

@@ -18,9 +18,6 @@ from harness.report.phrases import capitalize, describe_clock, describe_override
 #: The largest number of rows that a sentence names, and of values in a name. More rows are only counted.
 NAMES, VALUES = 2, 3
 
-#: If all ratios of a sentence are below this, they are percentages, because nobody reads 0.0242×.
-SMALL_RATIO = 0.5
-
 
 # The order of the clauses of a sentence: readers look for differences first.
 _ORDER = (
@@ -129,7 +126,7 @@ def _format_ratio_range(ratios: Sequence[Estimate], has_interval: bool) -> str:
     If all ratios are small, they are percentages.
     """
     lowest, highest = (choose(ratios, key=lambda ratio: ratio.value) for choose in (min, max))
-    if highest.value < SMALL_RATIO:
+    if highest.value < format.SMALL_RATIO:
         interval = highest.interval
         note = f" ({format.format_interval(interval, 100.0)} %)" if has_interval and interval else ""
         ends = dict.fromkeys(f"{format.number(100.0 * ratio.value)} %" for ratio in (lowest, highest))

@@ -30,7 +30,7 @@ def make_blocks(results: Results, *, has_command: bool = True) -> Iterator[Block
         return
     where_to = "with a larger CPU quota" if quality.interference.stopped else "on an idle machine"
     advice = Text(
-        f"Measure again {where_to} before you rely on these numbers. To see what disturbs this machine, use harness "
+        f"Measure again {where_to} before you rely on these numbers. To find the causes of interference, use harness "
         "doctor.",
         where=EVERYWHERE,
     )

@@ -16,6 +16,9 @@ from harness.report.comparisons import (
 from harness.report.phrases import describe_pythons, join_remarks
 from harness.report.sections import interleaving, on_device
 
+#: The remark if no launch recorded what shows whether two cells did the same work.
+NOT_CHECKED = "work not checked"
+
 #: The remark on a step time that changes during the measurement, if cells can't be compared at equal numbers of steps.
 NOT_COMPARABLE = "the time per step changes during the measurement, and too few steps can be compared"
 
@@ -30,7 +33,7 @@ def make_remark(results: Results, compared: Compared, *, of: str = STEP) -> str:
             describe_deciding(compared.deciding, of=of),
             _describe_excess(compared),
             describe_pythons(compared.pythons),
-            "work not checked" if compared.work.work == "not checked" else compared.work.reason,
+            describe_work(results, compared),
             describe_too_few(compared.ratio.rounds) if compared.withheld is Withheld.FEW_ROUNDS else "",
             "identical cells differed by more than the margin" if compared.withheld is Withheld.CONTROL else "",
             interleaving.make_remark(compared.bias),
@@ -41,6 +44,17 @@ def make_remark(results: Results, compared: Compared, *, of: str = STEP) -> str:
             describe_rounds_needed(results.found_of(of), compared.cell, compared.settling),
         ]
     )
+
+
+def describe_work(results: Results, compared: Compared) -> str:
+    """Return a remark if two cells did different work, or if this wasn't checked.
+
+    A plain script records no fingerprint of its work. The first screen compares its output instead.
+    """
+    if compared.work.work != "not checked":
+        return compared.work.reason
+    scripts = {scenario.name for scenario in results.run.scenarios if scenario.script}
+    return "" if compared.cell.scenario in scripts else NOT_CHECKED
 
 
 def _describe_contention(compared: Compared, margin: float) -> str:

@@ -81,14 +81,14 @@ def _list_blocks(results: Results) -> Iterator[Block]:
 
 
 def _describe_checks(results: Results) -> dict[str, str]:
-    """Return the interference and the A/A control of each machine, by label."""
-    checks = {}
+    """Return the interference and the A/A control of each machine, by label. Facts of the first screen are omitted."""
+    checks, facts = {}, measurement.list_facts(results)
     for name, machine in results.each_machine.items():
         label = f" on {name}" if name else ""
         checks[f"Interference{label}"] = measurement.explain_interference(machine)
         if results.compares or results.claims:
             checks[f"A/A control{label}"] = measurement.describe_control(machine)
-    return checks
+    return {label: text for label, text in checks.items() if text not in facts}
 
 
 def describe_placement(run: Run) -> str:

@@ -14,9 +14,9 @@ from harness.report.charts import forest, releases
 from harness.report.charts.axes import choose_ratio_domain
 from harness.report.comparisons import (
     ComparisonLine,
+    count_verdicts,
     list_lines,
     sort_by_size,
-    summarize_verdicts,
 )
 from harness.report.format import unit_of
 from harness.report.sections import headline
@@ -58,7 +58,9 @@ def make_comparisons(results: Results, table: ScenarioTable, compared: Sequence[
     yield from map(Figure, forest.draw_comparisons(results, table, other_lines))
     caption = f"Comparisons, {names.name_table(table)}"
     yield tabulate(caption, table_columns, compared, where=FILES, noun="comparison", is_searchable=True)
-    yield Text(summarize_verdicts([line.compared.verdict for line in compared]), where=FILES)
+    if len(compared) > 1:
+        counts = count_verdicts(line.compared.verdict for line in compared)
+        yield Text(f"Of {len(compared)} comparisons: {counts}.", where=FILES)
 
 
 def make_columns(
@@ -90,7 +92,7 @@ def _list_ratio_columns(
     return [
         Column(
             f"{names.measure(table)} ratio",
-            lambda line: _make_ratio_entry(line, format.ratio),
+            lambda line: _make_ratio_entry(line, lambda ratio: format.ratio_and_inverse(ratio, line.compared.verdict)),
             is_number=True,
         ),
         Column(sides, lambda line: _make_plot_entry(line, domain), where=Where.PASTE | Where.TERMINAL),

@@ -64,8 +64,8 @@ def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(snapshot)
         (section,) = scenarios.make_sections(results)
         table = tables(section)[0]
         assert column(table, "verdict") == ["slower"]
-        (legends,) = how_to_read.make_sections(results)
-        assert (on_device.LEGEND in texts(legends, Where.PASTE)) is (min(old, new) < 0.5)
+        _, legends = how_to_read.make_sections(results)
+        assert (on_device.LEGEND in texts(legends, Where.DETAILS)) is (min(old, new) < 0.5)
         document = json_.build(results)
         (compared,) = document.comparisons
         assert [result.on_device.kernels for result in document.cells] == [old, new]

@@ -10,7 +10,7 @@ from tests.factories import ENVIRONMENTS, cell, rounds, run, scenario
 
 
 def measure(calls=("fit",), **factors):
-    """Return a run in which the release `tf2_0` takes so many times as long as tf1.14, in each call."""
+    """Return a run in which the release `tf2_0` takes these multiples of the time of tf1.14, one for each call."""
     names = ["tf1.14", *(name.replace("_", ".") for name in factors)]
     environments = [
         replace(ENVIRONMENTS[0], name=name, tensorflow=f"{name.removeprefix('tf')}.0", base="") for name in names

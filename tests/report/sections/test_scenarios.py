@@ -161,4 +161,4 @@ def test_what_ratios_are_is_said_once():
     times = {**dict.fromkeys(cells(), 0.01), **{cell(name, of="other"): 0.01 for name in ("tf1.14", "tf2.0")}}
     report = build(Results(run(times, scenarios=[scenario(), other]), rounds(times)))
     counts = {part.title: sum("A ratio is" in text for text in reading.texts(part)) for part in report}
-    assert (counts["How to read this"], sum(counts.values())) == (1, 1)
+    assert (counts["Explanations"], sum(counts.values())) == (1, 1)
