@@ -30,10 +30,13 @@ SETTINGS_SEEN = "settings"
 #: The name of the kit's observation of the commit from which TensorFlow was built (`tf.version.GIT_VERSION`).
 GIT_VERSION = "git version"
 
+#: The name of the kit's observation of the calls of a step (analysis/work_counts.py).
+WORK = "work"
+
 #: The kit's own observations: of launches on a GPU, of launches that import TensorFlow, and of plain scripts
 #: (docs/dev/worker-protocol.md).
 KIT = frozenset(
-    {"placed on", ON_DEVICE, SETTINGS_SEEN, GIT_VERSION, OUTPUT, NUMBERS, NUMBER_UNITS, NUMBER_LABELS, RESIDENT}
+    {"placed on", ON_DEVICE, SETTINGS_SEEN, GIT_VERSION, WORK, OUTPUT, NUMBERS, NUMBER_UNITS, NUMBER_LABELS, RESIDENT}
 )
 
 #: The largest relative difference between floats that agree. If the order of a sum changes, its last digits differ.

@@ -10,6 +10,7 @@ from harness.analysis.quantities import PIECE, calls_looked_at, growth_differenc
 from harness.analysis.results import Results
 from harness.analysis.statistics import log_ratios
 from harness.analysis.verdicts import Verdict, Withheld, compute_shown_alpha
+from harness.analysis.work_counts import Work
 from harness.model.launch import Launch
 from harness.model.scenario import GROWTH, STEP, Cell
 from harness.model.texts import counted, format_number
@@ -111,6 +112,12 @@ class ProbeRun:
             return index.unavailable[cell].reason.rstrip(".")
         launch = index.culprit(cell)
         return (launch.error or launch.status.value).rstrip(".") if launch else f"{self.of} was not recorded"
+
+    def work(self, text: str) -> Work | str:
+        """Return the counted work of a step in an environment, or why it is unknown."""
+        cell = self._find_cell(text)
+        work = self.results.work.get(cell) if cell else None
+        return work or self.why_not(text) or "its calls could not be counted exactly"
 
     def compare(self, text: str, fixed: str) -> LookResult | None:
         """Compare an environment with another one. Return None if no round has both.

@@ -85,7 +85,7 @@ class Probe:
             )
         )
         _check_axes(planned.cells)
-        plan = replace(planned.plan, piloted=request.of not in UNPILOTED)
+        plan = replace(planned.plan, piloted=request.of not in UNPILOTED and kind != "count")
         if not with_control:
             plan = replace(plan, groups=[replace(group, control=None) for group in plan.groups])
         ended_run = session.run(replace(planned, plan=plan), self._listener, wait=self._wait)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.bisect.candidates import find_moving
 from harness.bisect.probe import Probe
-from harness.bisect.request import BisectRequest
+from harness.bisect.request import BisectRequest, By
 from harness.bisect.search import Search, SearchEnd
 from harness.model.defaults import LEVEL
 from harness.model.environment import NIGHTLIES, TENSORFLOW, differences
@@ -15,6 +15,7 @@ from harness.model.scenario import STEP
 from harness.model.texts import counted, format_plain, joined
 from harness.report.blocks import FILES, REPORT, Block, Code, Column, Items, Link, Section, Text, Words, tabulate
 from harness.report.format import duration, level
+from harness.report.work_counts import describe_change, format_count
 
 #: The repository of each package, and the prefix of its version tags.
 _REPOSITORIES = {
@@ -71,11 +72,15 @@ def make_resume_command(request: BisectRequest, folder: Path) -> str:
 
 
 def _describe_quantity(request: BisectRequest) -> str:
+    if request.by == By.WORK:
+        return "number of calls per step"
     return "time per step" if request.of == STEP else request.of
 
 
 def _format_answer(request: BisectRequest, search: Search) -> list[str]:
     prefix = f"{request.issue}: " if request.issue else ""
+    if search.work:
+        return _format_counts(prefix, search)
     belief = search.posterior
     if search.ends is None or belief is None:
         return [f"{prefix}the search ended before it had compared --good and --bad."]
@@ -96,6 +101,20 @@ def _format_answer(request: BisectRequest, search: Search) -> list[str]:
     reason = "The budget ended the search." if search.ended is SearchEnd.BUDGET else "The search was interrupted."
     probability = f"posterior probability: {level(LEVEL)}"
     return [f"{prefix}narrowed to {low} .. {high} ({probability}). {likeliest} {reason}"]
+
+
+def _format_counts(prefix: str, search: Search) -> list[str]:
+    """Return the answer of a search by counts."""
+    if search.found is None:
+        return [f"{prefix}the search ended before it had compared --good and --bad."]
+    (first, last), (work, other) = search.found, (search.work[number] for number in reversed(search.found))
+    one, two = search.candidates[first], search.candidates[last]
+    dates = f" ({one.date} to {two.date})" if one.date and two.date else ""
+    return [
+        f"{prefix}the calls per step changed between {one.text} and {two.text}{dates}: {describe_change(work, other)}",
+        *(["The budget ended the search."] if search.ended is SearchEnd.BUDGET else []),
+        "Counts are exact, and each candidate was launched once. They don't show whether the step takes longer.",
+    ]
 
 
 def _format_found_pair(change: str, place: str, share: float, search: Search, clause: str) -> list[str]:
@@ -129,7 +148,7 @@ def _list_commits(search: Search, package: str, commits: Mapping[str, str]) -> I
 
 def _list_packages(search: Search, package: str, probe: Probe) -> Iterator[Words]:
     """Yield the packages that differ between the two candidates, and links to the changes of known packages."""
-    if search.ends is None or (pair := _get_pair(search)) is None:
+    if not (search.ends or search.work) or (pair := _get_pair(search)) is None:
         return
     first, last = pair
     package_changes = differences(probe.pins(last), probe.pins(first))
@@ -154,7 +173,7 @@ def _get_pair(search: Search) -> tuple[str, str] | None:
 
 def find_commits(search: Search, package: str, commits: Mapping[str, str]) -> tuple[str, str]:
     """Return the commits that the two builds report, as text, and the address of the commits between them."""
-    if search.found is None or search.ends is None:
+    if search.found is None or not (search.ends or search.work):
         return "", ""
     commit_text = ""
     first, last = (search.candidates[number] for number in search.found)
@@ -199,9 +218,9 @@ def _describe_cost(search: Search, probe: Probe) -> str:
 
 def _suggest_next_search(request: BisectRequest, search: Search, package: str, probe: Probe) -> Iterator[Block]:
     """Yield advice for a better answer."""
-    if search.found is None or search.ends is None:
+    if search.found is None or not (search.ends or search.work):
         return
-    if search.ends.is_same or search.is_reversed:
+    if search.ends and (search.ends.is_same or search.is_reversed):
         yield Text("Pass different versions or commits to --good and --bad.", where=REPORT)
     elif search.ended not in (SearchEnd.CONFIRMED, SearchEnd.FOUND):
         yield Text("To resume the search:", where=REPORT)
@@ -244,6 +263,7 @@ def _make_search_command(request: BisectRequest, package: str, good: str, bad: s
 def _list_cell_arguments(request: BisectRequest) -> list[str]:
     """Return the arguments of `harness bisect` that select the same cell and quantity. They must be the last ones."""
     axes = [word for axis, value in request.axes.items() for word in ("-a", f"{axis}={value}")]
+    axes += ["--by", By.WORK.value] if request.by == By.WORK else []
     if request.script:
         return [*axes, *request.script]
     # an issue can have claims about several cells
@@ -261,7 +281,7 @@ def _make_table(search: Search) -> Iterator[Block]:
     def format_compared(number: int) -> str:
         measurement = search.measured(number)
         if number == search.low or measurement is None:
-            return "first end" if number == search.low else ""
+            return "first end" if number == search.low and not search.work else ""
         return f"{search.format_value(measurement[0])} ({counted(measurement[1], 'round')})"
 
     def format_scanned(number: int) -> str:
@@ -272,13 +292,17 @@ def _make_table(search: Search) -> Iterator[Block]:
         percent = f"{format_plain(round(100.0 * shares[number], 1))} %" if number in shares else ""
         return search.unknown.get(number) or percent
 
+    def format_calls(number: int) -> str:
+        return format_count(search.work[number].calls) if number in search.work else ""
+
     columns: list[Column[int]] = [
         Column("candidate", search.text, is_label=True),
         Column("date", lambda number: search.candidates[number].date),
         Column("message", lambda number: search.candidates[number].title, is_optional=True),
-        Column("compared with the first end", format_compared),
-        Column("scan (one round)", format_scanned),
-        Column("probability of the change before it", format_probability),
+        Column("compared with the first end", format_compared, is_optional=True),
+        Column("scan (one round)", format_scanned, is_optional=True),
+        Column("calls per step", format_calls, is_optional=True),
+        Column("probability of the change before it", format_probability, is_optional=True),
     ]
     numbers = range(len(search.candidates))
     rows = [
@@ -286,6 +310,7 @@ def _make_table(search: Search) -> Iterator[Block]:
         for number in numbers
         if format_compared(number)
         or format_scanned(number)
+        or number in search.work
         or number in search.unknown
         or shares.get(number, 0.0) >= 0.005
     ]

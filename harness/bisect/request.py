@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,13 @@ def read_cell_axes(texts: Sequence[str], option: str) -> dict[str, str]:
                 f"Pass one value, such as -a {axis}={values[0]}",
             )
     return {axis: values[0] for axis, values in axes.items()}
+
+
+class By(StrEnum):
+    """How a search compares candidates."""
+
+    TIME = "time"
+    WORK = "work"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +84,13 @@ class BisectRequest:
             metavar="NAME",
         ),
     ] = ""
+    by: Annotated[
+        By,
+        Option(
+            "Compare times, or exact numbers of calls (`work`), in one launch of each candidate.",
+            panel=OptionPanel.PRECISION,
+        ),
+    ] = By.TIME
     budget: Annotated[
         float,
         Option(

@@ -18,8 +18,8 @@ from harness.bisect.candidates import (
     list_releases,
 )
 from harness.bisect.probe import Probe
-from harness.bisect.request import BisectRequest
-from harness.bisect.search import EqualEndpointsError, Search, SearchEnd, narrow, scan
+from harness.bisect.request import BisectRequest, By
+from harness.bisect.search import EqualEndpointsError, Search, SearchEnd, narrow, narrow_by_work, scan
 from harness.environments.adhoc import add_requested
 from harness.environments.catalog import load_environments
 from harness.environments.requested import parse_requested
@@ -67,10 +67,13 @@ def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, 
         package = _find_package(request)
         search = _make_package_search(request, package, probe) if package else _make_release_search(request)
         try:
-            if not package and len(search.candidates) > 2:
-                scan(search, probe)
-                _move_ends(search, request)
-            narrow(search, request.budget, probe)
+            if request.by == By.WORK:
+                narrow_by_work(search, request.budget, probe)
+            else:
+                if not package and len(search.candidates) > 2:
+                    scan(search, probe)
+                    _move_ends(search, request)
+                narrow(search, request.budget, probe)
         except EqualEndpointsError as error:
             advice = error.advice or f"To resume: {report.make_resume_command(request, folder)}"
             raise EqualEndpointsError(error.message, advice) from None

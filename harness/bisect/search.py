@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 
+from harness.analysis.work_counts import Work
 from harness.bisect.candidates import Candidate
 from harness.bisect.comparison import LOOKS, LookResult, ProbeRun
 from harness.bisect.posterior import SPREAD, Posterior, Round, posterior
@@ -54,7 +55,8 @@ class Search:
     If `is_fix`, the older end is the bad one. If `is_ratio`, the scale of the search is the log of the ratio, otherwise
     the difference. `unknown` contains the reasons for candidates that can't be measured. `scanned` contains the values
     of a scan, relative to its first candidate, and `changes` its large changes. `ends` compares the two ends. `pair`
-    compares the newer candidate of the likeliest pair with the older one.
+    compares the newer candidate of the likeliest pair with the older one. A search by counts has the `work` of counted
+    candidates, and `exact`, the nearest two with the change between them.
     """
 
     candidates: Sequence[Candidate]
@@ -69,6 +71,8 @@ class Search:
     ends: LookResult | None = None
     pair: LookResult | None = None
     ended: SearchEnd | None = None
+    work: dict[int, Work] = field(default_factory=dict)
+    exact: tuple[int, int] | None = None
 
     @property
     def is_reversed(self) -> bool:
@@ -96,9 +100,9 @@ class Search:
 
     @property
     def found(self) -> tuple[int, int] | None:
-        """Return the pair that is most likely to have the step; None without a posterior."""
+        """Return the pair that has the step, or most likely has it; None if nothing is known yet."""
         belief = self.posterior
-        return belief.likeliest if belief else None
+        return belief.likeliest if belief else self.exact
 
     def measured(self, number: int) -> tuple[float, int] | None:
         """Return the mean difference of a candidate from the lower end, and its number of rounds."""
@@ -189,9 +193,7 @@ def narrow(search: Search, budget: float, probe: Probe) -> None:
     `budget` is in seconds of launches. Before any probe, raises EqualEndpointsError and ReversedEndpointsError with the
     measured values. Raises CannotRunHereError if an end can't be measured.
     """
-    for number, candidate in enumerate(search.candidates):
-        if candidate.unknown and number not in search.unknown and not search.is_end(number):
-            _skip_candidate(search, number, candidate.unknown, probe)
+    _skip_unknown(search, probe)
     ends = _verify_ends(search, budget, probe)
     if _split_search(search, probe):
         ends = _verify_ends(search, budget, probe)
@@ -212,6 +214,49 @@ def narrow(search: Search, budget: float, probe: Probe) -> None:
             search.ended = SearchEnd.CONFIRMED if _is_in_direction(search.pair, search.ends) else SearchEnd.FOUND
         else:
             _measure_probe(search, belief, budget, probe)
+
+
+def narrow_by_work(search: Search, budget: float, probe: Probe) -> None:
+    """Count the calls of both ends twice, and then of the candidate in the middle, until the change is at one place.
+
+    A candidate belongs to the end whose number of calls is nearer. `budget` is in seconds of launches. Raises
+    EqualEndpointsError if the ends make equally many calls, and CannotRunHereError for an end without exact counts.
+    """
+    _skip_unknown(search, probe)
+    low, high = search.low, search.high
+    for work, again, number in zip(*(_count(search, (low, high), probe) for _ in range(2)), (low, high), strict=True):
+        if not isinstance(work, Work) or work != again:
+            reason = work if isinstance(work, str) else "two launches made different numbers of calls"
+            raise CannotRunHereError(f"{search.text(number)} has no exact count: {reason}.", "Search by time instead.")
+        search.work[number] = work
+    low_calls, high_calls = search.work[low].calls, search.work[high].calls
+    if low_calls == high_calls:
+        raise EqualEndpointsError(
+            f"{search.text(low)} and {search.text(high)} make the same number of calls per step.",
+            "Search by time instead, or pass different versions or commits to --good and --bad.",
+        )
+    search.exact = low, high
+    while inner := [number for number in range(low + 1, high) if number not in search.unknown]:
+        middle = min(inner, key=lambda number: abs(2 * number - low - high))
+        if _exceeds_budget(search, budget, probe.estimated(1, 1), probe):
+            return
+        reason = probe.why_not(search.text(middle))
+        (work,) = [reason] if reason else _count(search, [middle], probe)
+        if isinstance(work, str):
+            _skip_candidate(search, middle, work, probe)
+            continue
+        search.work[middle] = work
+        low, high = (middle, high) if abs(work.calls - low_calls) < abs(work.calls - high_calls) else (low, middle)
+        search.exact = low, high
+    search.ended = SearchEnd.CONFIRMED
+
+
+def _count(search: Search, numbers: Sequence[int], probe: Probe) -> list[Work | str]:
+    """Launch candidates once, and return the work of each one, or the reason why it is unknown."""
+    texts = [search.text(number) for number in numbers]
+    probe.say(f"Counting the calls of {' and '.join(texts)}.")
+    run = probe.measure("count", texts, 1)
+    return [run.work(text) for text in texts]
 
 
 def _measure_pair(search: Search, pair: tuple[int, int], looks: Looks, budget: float, probe: Probe) -> None:
@@ -249,6 +294,12 @@ def _add_rounds(search: Search, pair: tuple[int, int], run: ProbeRun, probe: Pro
             _skip_candidate(search, number, reason, probe)
             return
     search.rounds += [Round(*pair, value) for value in run.differences(search.text(pair[1]), search.text(pair[0]))]
+
+
+def _skip_unknown(search: Search, probe: Probe) -> None:
+    for number, candidate in enumerate(search.candidates):
+        if candidate.unknown and number not in search.unknown and not search.is_end(number):
+            _skip_candidate(search, number, candidate.unknown, probe)
 
 
 def _skip_candidate(search: Search, number: int, reason: str, probe: Probe) -> None:

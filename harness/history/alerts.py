@@ -124,6 +124,8 @@ def _make_alert(
     ]
     if facts:
         blocks.append(Text(f"Machine: {facts}."))
+    if confirmation.work:
+        blocks.append(Text(f"Work of a step, counted exactly: {confirmation.work}"))
     if confirmation.sides:
         blocks += [*_describe_versions(confirmation), *_list_functions(confirmation, machine)]
     if repetition:

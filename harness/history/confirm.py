@@ -32,6 +32,7 @@ from harness.model.profile import Part
 from harness.model.scenario import STEP
 from harness.model.texts import remove_password
 from harness.project import Project
+from harness.report.work_counts import describe_change
 from harness.session.request import Request
 from harness.store.folder import RunFolder
 
@@ -235,6 +236,7 @@ def _decide(confirmation: ConfirmationRun, finding: SeriesFinding, results: Resu
         versions=list(confirmation.versions),
         commits=_describe_builds(confirmation.sides, results) if confirmation.versions else [],
         command=confirmation.make_command(),
+        work=_describe_work(confirmation.sides, finding.key, results),
     )
 
 
@@ -245,6 +247,14 @@ def _find_times(side: str, key: Key, results: Results) -> Mapping[int, float]:
         if cell.environment == name and axes.items() <= cell.axes.items():
             return results.values_of(STEP, cell)
     return {}
+
+
+def _describe_work(sides: Sequence[str], key: Key, results: Results) -> str:
+    """Return how the exact counts of both sides differ, and in which functions; empty if they are equal or unknown."""
+    axes, counted = dict(key.axes).items(), results.work.items()
+    by_name = {cell.environment: work for cell, work in counted if axes <= cell.axes.items()}
+    before, after = (by_name.get(get_environment_name(side)) for side in sides)
+    return describe_change(after, before) if before and after else ""
 
 
 def find_changed_functions(folder: Path, results: Results, sides: Sequence[str]) -> list[tuple[str, float, float]]:

@@ -22,7 +22,7 @@ from harness.environments.requested import is_line
 from harness.history import chart, phrases
 from harness.history.detection import ChangePoint
 from harness.history.phrases import SeriesNames
-from harness.history.segments import SegmentBoundary
+from harness.history.segments import SegmentBoundary, find_count_changes
 from harness.history.states import JudgedSeries, SeriesFinding
 from harness.model.defaults import LEVEL
 from harness.model.history import HistoryEntry, Key, Note, SeriesPoint
@@ -31,6 +31,7 @@ from harness.report import escape, format
 from harness.report.escape import escape_terminal
 from harness.report.html import assets
 from harness.report.templates import make_environment
+from harness.report.work_counts import format_count
 
 #: The page stores each log ratio times LOG, rounded to a whole number.
 LOG = 100_000
@@ -278,6 +279,11 @@ def _list_point_facts(
     if is_line(judged.series.key.environment):
         facts += [(index, "version", point.origin.version) for index, point in points if point.origin.version]
     facts += [(index, "reason", point.reason) for index, point in points if point.reason]
+    facts += [
+        (index, "mark", f"calls per step ({format_count(before)} → {format_count(after)})")
+        for index, before, after in find_count_changes(judged.series.points)
+        if index > start
+    ]
     return sorted(facts, key=lambda fact: fact[0])
 
 

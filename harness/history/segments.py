@@ -5,12 +5,12 @@ segment starts, and results aren't compared across the boundary. Changes of the 
 image, and the scenario's file) are only annotations. They are the first suspects if the results change.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from harness.model.history import Origin, Series
+from harness.model.history import Origin, Series, SeriesPoint
 
 #: The number of characters of a hash that are shown.
 _HASH_LENGTH = 8
@@ -25,6 +25,9 @@ _IMPLIED_BY = {
     "image": frozenset({"version", "lock"}),
     "reference_lock": frozenset({"reference_version"}),
 }
+
+#: The number of equal counts before a change of a count.
+STEADY = 2
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -88,6 +91,21 @@ def _describe_changes(
         for name, text in names.items()
         if name in changed_names and _IMPLIED_BY.get(name, _NOTHING).isdisjoint(changed_names)
     ]
+
+
+def find_count_changes(points: Sequence[SeriesPoint]) -> Iterator[tuple[int, float, float]]:
+    """Yield the index of each point with a changed number of calls per step, and the numbers before and after.
+
+    Counts have no noise, so one point is enough. But STEADY points before it must have had equal counts. Points without
+    a count are skipped. Counts of different versions of the kit, which counts, aren't compared.
+    """
+    count, kit, steady = 0.0, "", 0
+    for index, point in enumerate(points):
+        if point.calls is not None:
+            is_equal = (point.calls, point.origin.kit) == (count, kit)
+            if steady >= STEADY and not is_equal and point.origin.kit == kit:
+                yield index, count, point.calls
+            count, kit, steady = point.calls, point.origin.kit, steady + 1 if is_equal else 1
 
 
 def split_segments(series: Series, boundaries: Sequence[SegmentBoundary]) -> list[range]:

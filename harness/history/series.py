@@ -49,7 +49,7 @@ def make_series(
                 numbers = point.ratio, point.low, point.high, point.rounds
                 times = point.seconds, point.seconds_low, point.seconds_high
                 own_points.append(
-                    SeriesPoint(run, started, *numbers, *times, point.status, origins[facts], point.reason)
+                    SeriesPoint(run, started, *numbers, *times, point.status, origins[facts], point.reason, point.calls)
                 )
     return [Series(key, points[key]) for key in sorted(points)]
 

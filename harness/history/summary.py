@@ -166,6 +166,7 @@ def _list_points(results: Results, machine: str, series: Mapping[str, str]) -> l
             seconds_low=_round_seconds(interval.low) if interval else None,
             seconds_high=_round_seconds(interval.high) if interval else None,
             reason="" if seconds else _find_reason(cell, results),
+            calls=work.calls if (work := results.work.get(cell)) else None,
         )
 
     # the same as `results.cells` but without tables, which would take too long for a thousand runs

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, NamedTuple
 
 from harness.model.launch import Status
-from harness.model.numbers import ROUNDS, SAMPLE, Seconds, Within
+from harness.model.numbers import ROUNDS, SAMPLE, Amount, Seconds, Within
 from harness.model.run import Machine
 from harness.model.scenario import STEP
 
@@ -69,6 +69,7 @@ class CellPoint(NamedTuple):
       paired log ratios over a number of `rounds`. `low` to `high` is the 95 % interval. Without a result, all are None.
     - `seconds`: the time per step, with its interval. It is only used in charts.
     - `reason`: why the cell has no result, if it has none.
+    - `calls`: the exact number of calls per step, of Python and C functions (analysis/work_counts.py), if it is known.
     """
 
     machine: str
@@ -88,6 +89,7 @@ class CellPoint(NamedTuple):
     seconds_low: Seconds | None = None
     seconds_high: Seconds | None = None
     reason: str = ""
+    calls: Amount | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,7 @@ class SeriesPoint(NamedTuple):
     status: str
     origin: Origin
     reason: str = ""
+    calls: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +227,7 @@ class Decision:
     - `key`: the series. `since`: the first run with the change. `suspects`: the other changes in that run.
     - `run`: the run that measured both sides. `when`: the start of that run.
     - `ratio`: time(after) / time(before) in that run, with the interval from `low` to `high`.
+    - `work`: how the exact counts of calls per step changed, and in which functions, if they are known.
     - `command`: the command that repeats the comparison. It is empty in some decisions of earlier harness versions.
 
     If the series is a release line:
@@ -252,6 +256,7 @@ class Decision:
     profile: str = ""
     functions: Sequence[tuple[str, float, float]] = field(default_factory=list)
     command: Sequence[str] = field(default_factory=list)
+    work: str = ""
 
     @property
     def sides(self) -> Sequence[str]:

@@ -259,6 +259,8 @@ class RunExecutor:
         among these launches. Without `starts`, the launch starts on the CPUs on which it is measured.
         """
         job = replace(self.job(cell, sampling), thorough=thorough, profile_calls=self.plan.profile_calls)
+        if thorough:  # so that the counted calls don't depend on the order of sets
+            job = replace(job, environ={"PYTHONHASHSEED": "0", **job.environ})
         measured_cpus = job.limits.cpus or ()
         if starts:
             # as in `_start`: the first launch starts on the measured CPU, and each other launch on a different CPU

@@ -183,7 +183,7 @@ class Bench:
         self._emit("resources", warmup_steps=measurement.warm * steps, between_steps=measurement.untimed * steps)
         self.placed(measurement.result)
         self.observe_settings()  # now, because traced functions still exist
-        return (measurement.made + self._profile_device(step, steps)) * steps
+        return (measurement.made + self._look(step, steps)) * steps
 
     def once(self, step):
         """Time a single call of `step()`, without warm-up, as the result of this launch. Return the result of the call.
@@ -268,7 +268,7 @@ class Bench:
         self._emit("resources", warmup_steps=measurement.warm * steps)
         self.placed(measurement.result)
         self.observe_settings()
-        return (measurement.made + self._profile_device(step, steps)) * steps
+        return (measurement.made + self._look(step, steps)) * steps
 
     def _wait_to_measure(self):
         """Wait for the command to measure, if the launch started at the same time as others."""
@@ -281,14 +281,19 @@ class Bench:
     def _watching(self):
         return self._compiled.watching(self._telemetry)
 
-    def _profile_device(self, step, steps):
-        """Profile the device if this launch is thorough and on a GPU. Return the number of calls of `step`."""
-        tf = tensorflow_device.find_tensorflow()
-        if not self.thorough or self.device_name != GPU or tf is None:
+    def _look(self, step, steps):
+        """If this launch is thorough, count the step's calls, and profile a GPU. Return how often `step` was called."""
+        if not self.thorough:
             return 0
-        from . import on_device  # here, because the imports that every launch needs are timed
+        from . import counting  # here, because the imports that every launch needs are timed
 
-        return on_device.look(tf, step, steps, self._emit)
+        calls = counting.look(step, steps, self._fetch, self._emit)
+        tf = tensorflow_device.find_tensorflow()
+        if self.device_name == GPU and tf is not None:
+            from . import on_device
+
+            calls += on_device.look(tf, step, steps, self._emit)
+        return calls
 
     def _emit_samples(self, event, samples, calls, steps, **fields):
         entries = [dict(sample._asdict(), steps=calls * steps) for sample in samples]

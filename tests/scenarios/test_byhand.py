@@ -67,7 +67,7 @@ def test_it_runs_with_no_options(by_hand):
     completed = by_hand("--seconds", "0.1")
     assert completed.returncode == 0, completed.stderr
     labels = [line.split("  ")[0] for line in completed.stdout.splitlines()]
-    assert labels == ["build", "warm up", "steady state", "step", "colour", "fingerprint"]
+    assert labels == ["build", "warm up", "steady state", "step", "work", "colour", "fingerprint"]
     assert re.search(r"^step +mean [\d.]+ ms, median", completed.stdout, re.MULTILINE)
     assert "length short, steps 1, outputs [0.5, 0.25, 0.125, ... 4 in total]" in completed.stdout
     assert "cpu" not in completed.stdout

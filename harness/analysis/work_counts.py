@@ -1,0 +1,72 @@
+"""Work counts: the calls of a step, which the first launch of a cell counts exactly (scenarios/kit/counting.py)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.analysis.cell_index import Lookup
+from harness.analysis.observations import WORK, observations
+from harness.model.scenario import Cell
+
+#: The counts of the kit, with their names in reports.
+COUNTS = {
+    "python": "Python calls",
+    "c": "C calls",
+    "ops": "operations",
+    "session runs": "session runs",
+    "traces": "traces",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The work of a step: `counts` per step by the names in COUNTS.
+
+    `functions` has, by file and name of a Python function, its calls, all calls within it, and its own calls of C
+    functions, per step. It is empty if there are too many functions.
+    """
+
+    counts: Mapping[str, float]
+    functions: Mapping[tuple[str, str], tuple[float, float, float]]
+
+    @property
+    def calls(self) -> float:
+        """All calls per step, of Python and C functions."""
+        return self.counts["python"] + self.counts["c"]
+
+
+def read_work(value: Any) -> Work | None:
+    """Return the work in an observation of a launch; None if it is a reason for missing counts, or malformed."""
+    try:
+        steps = value["steps"]
+        return Work(
+            {name: value[name] / steps for name in COUNTS},
+            {
+                (file.replace("tensorflow_core/", "tensorflow/"), name): (calls / steps, within / steps, own / steps)
+                for file, names in value["functions"].items()
+                for name, (calls, within, own) in names.items()
+            },
+        )
+    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError):
+        return None
+
+
+def find_work(cell: Cell, lookup: Lookup) -> Work | None:
+    """Return the work of a cell; None if it wasn't counted, or if two launches counted differently."""
+    observed = observations(cell, lookup).get(WORK)
+    return read_work(observed.values[0]) if observed and not observed.varies else None
+
+
+def compare_functions(work: Work, other: Work) -> list[tuple[str, str, float, float]]:
+    """Return file and name of each function that differs from `other`, and two differences; the largest change first.
+
+    The differences are of its calls, and of all calls: of the function, and of everything within. If the first one is
+    0, the second one is the difference of its own calls of C functions.
+    """
+    changes, nothing = [], (0.0, 0.0, 0.0)
+    for key in {**work.functions, **other.functions} if work.functions and other.functions else ():
+        numbers, other_numbers = work.functions.get(key, nothing), other.functions.get(key, nothing)
+        calls, within, own = (a - b for a, b in zip(numbers, other_numbers, strict=True))
+        if calls or own:
+            changes.append((*key, calls, calls + within if calls else own))
+    return sorted(changes, key=lambda change: (-abs(change[-1]), change))
