@@ -694,7 +694,7 @@ def measure(tmp_path):
         defaults = {"HISTORY": "", "RUN": "", "CODE": "0", "KILLED": ""}
         process = run_script(
             MEASURE / "measure", cwd=work, programs=tmp_path / "bin", RUNNER_TEMP=tmp_path, GITHUB_STEP_SUMMARY=page,
-            MACHINE="rack", CONFIRM_BUDGET="1m", ARGUMENTS=arguments, **defaults | environ,
+            MACHINE="rack", CONFIRM_BUDGET="1m", CONFIRMATIONS="4", ARGUMENTS=arguments, **defaults | environ,
         )  # fmt: skip
         names = [path.name for path in (work / "results").iterdir()]
         return process.returncode, page.read_text(), names, commands.read_text().splitlines()

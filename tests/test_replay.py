@@ -181,7 +181,7 @@ def test_a_planted_step_is_found_within_three_nightly_runs(tmp_path):
     plan = nights.ReplayPlan(LINE, BASELINE, nights.days_between("2026-08-01", "2026-08-24", 1), planted=[PLANTED])
     replay = store_replay(tmp_path, plan, [0.1 if night >= PLANTED.night else 0.0 for night in range(24)])
     cells = rows(figures.page([replay]))
-    assert cells["harness ratios"] == ["1 of 1 (2 % to 100 %)", "0", "0", "0"]
+    assert cells["harness, the screen ratios"] == ["1 of 1 (2 % to 100 %)", "0", "0", "0"]
     assert cells["10 % over the last value times"][2] in ("0", "1")
     assert cells["harness, confirmed side by side ratios"][2] == "1", "nothing was confirmed"
 
@@ -212,6 +212,6 @@ def test_nightly_runs_that_measured_nothing_do_not_move_a_step(tmp_path):
 def test_the_same_wheel_gives_harness_no_alert_where_one_slow_night_is_one_for_a_simple_rule(tmp_path):
     plan = nights.ReplayPlan(LINE, BASELINE, nights.days_between("2026-08-01", "2026-08-30", 1))
     replay = store_replay(tmp_path, plan, [0.3 if night == 20 else 0.0 for night in range(30)])
-    reports = figures.judge(replay.series)
-    assert reports["harness", figures.RATIOS] == [[]]
+    reports = figures.judge(replay.series, 1)
+    assert reports["harness, without the screen", figures.RATIOS] == [[]]
     assert reports["10 % over the last value", figures.TIMES] == [[(21, 20)]]

@@ -1,16 +1,20 @@
 """The results of replays as Markdown: false alerts, detected planted steps, and steps between versions of a line."""
 
+import itertools
 import math
 import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from bench.replay import nights
 from bench.replay.rules import ASV, FIRST, NEAR, RULES, Report, asv_reports, delay, distinct, harness_reports, is_hit
+from bench.replay.stages import replay_steps
 from bench.simulation.nights import between
 from harness.history.folder import History
+from harness.history.states import State
 from harness.model.history import Decision, Series
 
 #: The number of nightly runs within which a step counts as found soon.
@@ -68,7 +72,7 @@ def page(replays: Sequence[Replay], asv: str = "") -> str:
     """Return the results of several replays as Markdown."""
     parts = ["## Nightly runs that were replayed", "", *_overview(replays)]
     for replay in replays:
-        reports = judge(replay.series, asv)
+        reports = judge(replay.series, len(replay.series), asv)
         parts += ["", f"## {replay.name}", "", *_variability(replay)]
         if replay.plan.planted:
             parts += ["", *_planted(replay, reports)]
@@ -77,13 +81,16 @@ def page(replays: Sequence[Replay], asv: str = "") -> str:
         else:
             parts += ["", *_same(replay, reports)]
             parts += ["", *(line for percent in (5, 10) for line in _computed(replay, percent, asv))]
+            parts += ["", *_stages(replay)]
     return "\n".join(parts)
 
 
-def judge(series: Sequence[Series], asv: str = "") -> Reports:
-    """Return the reports of each rule for each series. A rule runs after each nightly run."""
+def judge(series: Sequence[Series], count: int, asv: str = "") -> Reports:
+    """Return the reports of each rule for each series of a history with `count` series, after each nightly run."""
+    states = {"harness, the screen": (State.WATCH, State.SUSPECTED), "harness, without the screen": (State.SUSPECTED,)}
     reports: dict[tuple[str, str], list[list[Report]]] = {
-        ("harness", RATIOS): [list(harness_reports(one_series)) for one_series in series]
+        (name, RATIOS): [list(harness_reports(one_series, selected, count)) for one_series in series]
+        for name, selected in states.items()
     }
     for kind in (TIMES, RATIOS):
         values = [_values(one_series, kind) for one_series in series]
@@ -213,7 +220,9 @@ def _computed(replay: Replay, percent: int, asv: str) -> list[str]:
     if not changed:
         return []
     reports = judge(
-        [replace(changed_series, points=changed_series.points[: at + SOON]) for changed_series, at in changed], asv
+        [replace(changed_series, points=changed_series.points[: at + SOON]) for changed_series, at in changed],
+        len(replay.series),
+        asv,
     )
 
     def soon(by_series: Sequence[Sequence[Report]]) -> int:
@@ -230,6 +239,32 @@ def _computed(replay: Replay, percent: int, asv: str) -> list[str]:
         ),
         "",
     ]
+
+
+def _stages(replay: Replay) -> list[str]:
+    """Return a table of the added steps that both stages find, and of confirmations without a change."""
+    agreed = (State.LIKELY, State.CONFIRMED)
+    lines = [
+        "| series | added | suspected within 3 | likely within 3 | confirmed within 3 | within 5 | "
+        "confirmations without a change | likely | confirmed |",
+        f"| {' | '.join(['---'] * 9)} |",
+    ]
+    halves = {
+        "first half": replay.series[: len(replay.series) // 2],
+        "second half": replay.series[len(replay.series) // 2 :],
+    }
+    for (name, series), percent in itertools.product(halves.items(), (5, 10)):
+        unchanged, changed = replay_steps(series, percent, len(replay.series))
+
+        def count(nights: int, states: Sequence[State | None], changed: Sequence[Any] = changed) -> str:
+            hits = sum(any(wait <= nights and event.state in states for wait, event in events) for events in changed)
+            return f"{hits} of {len(changed)}"
+
+        entries = [name, f"{percent} %", count(SOON, [*State, None]), count(SOON, agreed), count(SOON, agreed[1:])]
+        entries += [count(5, agreed[1:]), str(len(unchanged))]
+        entries += [str(sum(event.state is state for event in unchanged)) for state in agreed]
+        lines.append(f"| {' | '.join(entries)} |")
+    return lines
 
 
 def _slower(series: Series, at: int, percent: int) -> Series:

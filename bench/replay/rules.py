@@ -10,7 +10,10 @@ import math
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 
-from harness.history.states import State, judge_series
+import numpy as np
+
+from harness.history.states import State, judge_all
+from harness.model.defaults import CONFIRMATIONS
 from harness.model.history import Series
 
 #: The smallest number of nightly runs that a rule gets: harness needs three on either side of a change.
@@ -37,13 +40,15 @@ print(json.dumps(reports))
 """
 
 
-def harness_reports(series: Series) -> Iterator[Report]:
-    """Return the slowdowns that the history suspects."""
-    for count in range(FIRST, len(series.points) + 1):
-        judgement = judge_series(Series(series.key, series.points[:count]))
+def harness_reports(series: Series, states: Sequence[State], count: int) -> Iterator[Report]:
+    """Return the slowdowns with one of these states in a series of a history with `count` series."""
+    for nights in range(FIRST, len(series.points) + 1):
+        cut = Series(series.key, series.points[:nights])
+        # a share of the budget has the threshold of the whole budget for all series
+        (judgement,) = judge_all([cut], confirmations=CONFIRMATIONS / count)
         for change, finding in zip(judgement.changes, judgement.findings, strict=True):
-            if finding.state is State.SUSPECTED and change.ratio > 1.0:
-                yield count, change.index
+            if finding.state in states and change.ratio > 1.0:
+                yield nights, change.index
 
 
 def otava_rule(p: float, least: float) -> Rule:
@@ -60,18 +65,57 @@ def otava_rule(p: float, least: float) -> Rule:
     return rule
 
 
-def last_value(values: Sequence[float]) -> Iterator[Report]:
-    """Report a value that is more than 10 % above the one before."""
+def last_value(share: float) -> Rule:
+    """Return the rule that reports a value that is more than a share above the one before, as TorchBench does (7 %)."""
+
+    def rule(values: Sequence[float]) -> Iterator[Report]:
+        for index in range(FIRST - 1, len(values)):
+            if values[index] - values[index - 1] > math.log1p(share):
+                yield index + 1, index
+
+    return rule
+
+
+def rustc_perf(values: Sequence[float]) -> Iterator[Report]:
+    """Report a change that is an outlier among earlier changes: above Q3 + 3 IQR of their sizes, as rustc-perf does."""
     for index in range(FIRST - 1, len(values)):
-        if values[index] - values[index - 1] > math.log(1.10):
+        sizes = np.abs(np.diff(values[max(0, index - 100) : index]))
+        first, third = np.quantile(sizes, [0.25, 0.75])
+        if values[index] - values[index - 1] > third + 3.0 * (third - first):
             yield index + 1, index
+
+
+def pelt(values: Sequence[float]) -> Iterator[Report]:
+    """Report the increases among the best segments of constant level, with a penalty of 3 log n variances per segment.
+
+    The variance is estimated from differences, which steps hardly affect. Source: R. Killick et al.,
+    "Optimal detection of changepoints with a linear computational cost", JASA 107, 2012. Here, all segments are tried.
+    """
+    for count in range(FIRST, len(values) + 1):
+        y = np.asarray(values[:count])
+        penalty = 3.0 * math.log(count) * float(np.median(np.diff(y) ** 2)) / (2.0 * 0.455)
+        best, starts = [0.0], [0]
+        for end in range(1, count + 1):
+            losses = [best[start] + float(((y[start:end] - y[start:end].mean()) ** 2).sum()) for start in range(end)]
+            starts.append(int(np.argmin(losses)))
+            best.append(losses[starts[-1]] + penalty)
+        places, end = [], count
+        while end := starts[end]:
+            places.append(end)
+        edges = [0, *places[::-1], count]
+        for before, at, after in zip(edges, edges[1:], edges[2:], strict=False):
+            if y[at:after].mean() > y[before:at].mean():
+                yield count, at
 
 
 #: The rules of other tools that run in this interpreter.
 RULES: dict[str, Rule] = {
     "otava, its defaults": otava_rule(0.001, 0.0),
     "otava, p < 1e-5 and 3 %": otava_rule(1e-5, 0.03),
-    "10 % over the last value": last_value,
+    "10 % over the last value": last_value(0.10),
+    "7 % over the last value (TorchBench)": last_value(0.07),
+    "rustc-perf": rustc_perf,
+    "PELT": pelt,
 }
 ASV = "asv, 5 %"
 

@@ -57,7 +57,7 @@ class Stages:
         """Run the nightly jobs with `first` to `end` stored runs."""
         for count in range(max(FIRST, first), end + 1):
             series = replace(self.series, points=self.series.points[:count])
-            # the threshold is that of a history with more series
+            # a share of the budget has the same threshold as the whole budget for all series
             (judged,) = judge_all([series], self.decisions, confirmations=CONFIRMATIONS / self.count)
             for finding in judged.findings:
                 is_new = finding.decision is None or finding.decision.run < series.points[-1].run
@@ -84,14 +84,14 @@ class Stages:
             )
             self.decisions.append(decision)
             (judged,) = judge_all([series], self.decisions, confirmations=CONFIRMATIONS / self.count)
-            state = next((each.state for each in judged.findings if each.decision == decision), State.REFUTED)
+            state = next((entry.state for entry in judged.findings if entry.decision == decision), State.REFUTED)
         self.events.append(Event(count, index, state, values.size))
 
 
 def replay_steps(
     all_series: Sequence[Series], percent: int, count: int, nights: int = 5
 ) -> tuple[list[Event], list[list[tuple[int, Event]]]]:
-    """Return the events without a change, and those from each step on, with the nights since the step."""
+    """Return the events without a change, and the events after each step, with the number of runs since the step."""
     log, unchanged, changed = math.log1p(percent / 100.0), [], []
     for number, series in enumerate(all_series):
         stages = Stages(series, count, number)

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, get_origin
 
+from harness.model.defaults import CONFIRMATIONS
 from harness.model.errors import UsageError
 from harness.model.history import Key
 from harness.model.texts import find_nearest
@@ -35,6 +36,9 @@ WAIT_MINUTES = 180
 
 #: The largest number of minutes to wait. The job that waits runs on GitHub's machines, which end it after 360 minutes.
 MOST_WAIT_MINUTES = 330
+
+#: The largest number of confirmations per month.
+MOST_CONFIRMATIONS = 1_000
 
 #: The largest number of nightly runs on one machine. GitHub keeps only the last of the jobs that wait for a machine.
 MOST_RUNS = 2
@@ -125,6 +129,7 @@ class NightlyFile:
     rules: Sequence[SuppressionRule] = ()
     registry: str = ""
     wait: int = WAIT_MINUTES
+    confirmations: int = CONFIRMATIONS
 
     @property
     def machines(self) -> list[str]:
@@ -155,7 +160,7 @@ def read_nightly_file(path: Path = PLACE) -> NightlyFile:
 
 
 def _parse_file(table: "_Table") -> NightlyFile:
-    table.check_keys("night", "registry", "wait-minutes", *RuleKind)
+    table.check_keys("night", "registry", "wait-minutes", "confirmations", *RuleKind)
     table.get("night", bool, 'Add such a table, with name = "cpu", arguments and machines.')
     nights = [_parse_plan(entry) for entry in table.list_tables("night")]
     _refuse_repeated((night.name for night in nights), "Two nightly runs have the same name")
@@ -169,7 +174,8 @@ def _parse_file(table: "_Table") -> NightlyFile:
         nights,
         [_parse_rule(kind, entry) for kind in RuleKind for entry in table.list_tables(kind)],
         table.get_text("registry", _REGISTRY, 'End it with a slash. Example: registry = "ghcr.io/me/".', ""),
-        table.get_minutes("wait-minutes", WAIT_MINUTES, MOST_WAIT_MINUTES),
+        table.get_count("wait-minutes", WAIT_MINUTES, MOST_WAIT_MINUTES),
+        table.get_count("confirmations", CONFIRMATIONS, MOST_CONFIRMATIONS),
     )
 
 
@@ -217,7 +223,7 @@ def _parse_machine(table: "_Table") -> NightlyMachine:
         table.get_text("name", _NAME, _NAME_ADVICE),
         table.get("runs-on", _is_runner, _RUNNER_ADVICE),
         table.get_text("id", _ID, "Use at most 64 letters, digits, `.`, `_` and `-`.", ""),
-        table.get_minutes("minutes", MINUTES, MOST_MINUTES),
+        table.get_count("minutes", MINUTES, MOST_MINUTES),
     )
 
 
@@ -270,9 +276,9 @@ class _Table:
         is_valid = re.compile(pattern).fullmatch
         return str(self.get(key, lambda value: isinstance(value, str) and bool(is_valid(value)), advice, default))
 
-    def get_minutes(self, key: str, default: int, most: int) -> int:
+    def get_count(self, key: str, default: int, most: int) -> int:
         """Return a whole number from 1 to `most`, as `get` does."""
-        advice = f"Use a number of minutes from 1 to {most:,}."
+        advice = f"Use a whole number from 1 to {most:,}."
         return int(self.get(key, lambda value: type(value) is int and 0 < value <= most, advice, default))
 
     def list_tables(self, key: str) -> list["_Table"]:

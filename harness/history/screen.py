@@ -2,9 +2,9 @@
 
 A suspicion of the screen opens no issue. It only costs a confirmation, in which both sides run side by side. So the
 screen is loose: its threshold follows from the number of confirmations that a person allows per month. The changes of
-`detection` are for people, and need far more evidence. The two stages are those of M. Daly et al., "The use of change
-point detection to identify software performance regressions in a continuous integration system", ICPE 2020: an
-algorithm proposes, and a new measurement decides. bench/replay/README.md compares the rule with those of other tools.
+`detection` are for people, and need far more evidence. Others also let an algorithm propose and a person decide
+(Daly, "The use of change point detection to identify software performance regressions in a continuous integration
+system", ICPE 2020). Here, a new measurement decides. bench/replay/README.md compares this rule with others.
 """
 
 import math
@@ -43,7 +43,7 @@ _EFFICIENCY = 0.37
 #: The half width of a 95 % interval, in standard errors.
 _NORMAL = 1.96
 
-#: The standard deviation of a median as a multiple of that of a mean, squared.
+#: The variance of a median, as a multiple of the variance of a mean.
 _MEDIAN_VARIANCE = math.pi / 2.0
 
 
@@ -66,8 +66,8 @@ WINDOWS = (Window(1, 0, 2.0), Window(2, 0, 1.3), Window(3, 0, 1.0), Window(7, 30
 class Suspicion(NamedTuple):
     """An increase: its `change` starts at the end of the earlier level, and `is_drift` if it took a month.
 
-    `errors` is its size in standard errors. `score` is that of a normal value as unlikely as this many errors, divided
-    by the factor of the window.
+    `errors` is its size in standard errors. `score` is the normal value that is as unlikely as this many errors,
+    divided by the factor of the window.
     """
 
     change: ChangePoint

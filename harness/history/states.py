@@ -16,8 +16,8 @@ from harness.analysis.statistics import student
 from harness.history.detection import LEAST, ChangePoint, detect_changes
 from harness.history.levels import ValuesAndErrors
 from harness.history.screen import Past, find_threshold, measure_step, screen
-from harness.history.segments import SegmentBoundary, find_boundaries, split_segments
-from harness.model.defaults import CONFIRMATIONS, FEWEST_ROUNDS
+from harness.history.segments import SegmentBoundary, find_boundaries, find_count_changes, split_segments
+from harness.model.defaults import CONFIRMATIONS, FEWEST_ROUNDS, MARGIN
 from harness.model.history import Decision, Key, Series, SeriesPoint
 
 #: The largest distance, in runs, between the found place of a change and its true place. Annotations within this
@@ -147,7 +147,7 @@ def find_changes(
 
 
 class _Source(Enum):
-    """What shows a change: the series itself, a confirmation, or the screen of the newest runs."""
+    """The evidence for a change: the series itself, a confirmation, or the screen of the newest runs."""
 
     SIGNIFICANT = auto()
     DECIDED = auto()
@@ -193,7 +193,22 @@ def _list_changes(
     is_newest = segment.positions.stop == len(series.points)
     if is_newest and (suspicion := screen(segment.values, threshold, past)):
         changes.append((suspicion.change, _Source.DRIFT if suspicion.is_drift else _Source.SCREENED))
+    elif is_newest and (index := _find_more_work(series, segment, past)):
+        changes.append((measure_step(segment.values, past.level, index, len(runs)), _Source.SCREENED))
     return sorted(changes, key=lambda change: change[0].index)
+
+
+def _find_more_work(series: Series, segment: _Segment, past: Past) -> int:
+    """Return the place of the newest increase of the work counts that no confirmation has seen; 0 if there is none.
+
+    Counts have no noise, so one run is enough. Whether the work takes time is for a confirmation to say.
+    """
+    places = [
+        segment.places.index(index)
+        for index, before, after in find_count_changes(series.points)
+        if index in segment.places[1:] and after > (1.0 + MARGIN) * before
+    ]
+    return max((place for place in places if place >= max(1, past.fresh, past.level + 1)), default=0)
 
 
 def _find_decided(
@@ -296,7 +311,7 @@ def _select_decisions(
         ]
         is_near = any(abs(entry - index) <= NEAR for entry in places)
         if not decision.confirmed and series.points[index].run > decision.run:
-            continue  # what came later can't be refuted
+            continue  # a later change can't be refuted
         # a release line has a new version in each run, so only the places can show whether it is the same change
         is_same = (list(decision.suspects) == suspects and bool(suspects)) or (is_moving and is_near)
         if is_same or (is_near and not suspects and not decision.suspects):

@@ -1,4 +1,4 @@
-"""The screen of nights: what it lets through, and how often it is wrong."""
+"""The screen of the newest runs: the increases that it finds, and how often it is wrong."""
 
 import math
 

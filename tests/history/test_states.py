@@ -73,6 +73,16 @@ def test_a_step_is_watched_in_its_first_night_and_likely_and_confirmed_by_runs_s
     assert find_one(stepped(40, 43), decisions=[likely]).state is State.CONFIRMED
 
 
+def test_more_work_is_watched_in_its_first_night_until_a_confirmation_saw_it():
+    quiet = series(noise(41))
+    points = [point._replace(calls=848.0 if night < 40 else 1197.0) for night, point in enumerate(quiet.points)]
+    (finding,) = find_changes([replace(quiet, points=points)])
+    assert (finding.state, finding.since) == (State.WATCH, "run-040")
+    assert find_changes([replace(quiet, points=points)], [decision(finding, confirmed=False)]) == []
+    less = [point._replace(calls=1197.0 if night < 40 else 848.0) for night, point in enumerate(quiet.points)]
+    assert find_changes([replace(quiet, points=less)]) == []
+
+
 def test_a_refutation_is_not_of_what_came_later():
     before = find_one(stepped(40, 41))
     refuted = decision(before, confirmed=False, run="run-040-x")

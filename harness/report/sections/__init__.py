@@ -26,7 +26,7 @@ from harness.report.sections import (
     sweeps,
     timeline,
     unsaved_artifacts,
-    work,
+    work_done,
 )
 
 SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
@@ -39,7 +39,7 @@ SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
     expectations.make_sections,
     observations.make_sections,
     attribution.make_sections,
-    work.make_sections,
+    work_done.make_sections,
     on_device.make_sections,
     cells.make_sections,
     run_details.make_sections,
