@@ -27,7 +27,7 @@ from harness.analysis.sweeps import MeasuredSweep, sweeps
 from harness.analysis.tables import Agreement, MeasuredCell, ScenarioTable, agreements, find_measured, tables
 from harness.analysis.timeline import Endings, describe_ends, list_samplings
 from harness.analysis.verdicts import Withheld
-from harness.analysis.work_counts import Work, find_work
+from harness.analysis.work_counts import StepWork, find_work
 from harness.model.launch import Launch, Sampling
 from harness.model.run import Run
 from harness.model.scenario import GROWTH, STEP, Cell
@@ -244,7 +244,7 @@ class Results:
         return explain_missing(self.launches, self.found)
 
     @cached_property
-    def work(self) -> Mapping[Cell, Work]:
+    def work(self) -> Mapping[Cell, StepWork]:
         """The counted calls of a step, by cell. Cells without counts are missing."""
         return {cell: work for cell in self.found.cells if (work := find_work(cell, self.found))}
 

@@ -19,7 +19,7 @@ COUNTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class StepWork:
     """The work of a step: `counts` per step by the names in COUNTS.
 
     `functions` has, by file and name of a Python function, its calls, all calls within it, and its own calls of C
@@ -35,11 +35,11 @@ class Work:
         return self.counts["python"] + self.counts["c"]
 
 
-def read_work(value: Any) -> Work | None:
+def read_work(value: Any) -> StepWork | None:
     """Return the work in an observation of a launch; None if it is a reason for missing counts, or malformed."""
     try:
         steps = value["steps"]
-        return Work(
+        return StepWork(
             {name: value[name] / steps for name in COUNTS},
             {
                 (file.replace("tensorflow_core/", "tensorflow/"), name): (calls / steps, within / steps, own / steps)
@@ -51,13 +51,13 @@ def read_work(value: Any) -> Work | None:
         return None
 
 
-def find_work(cell: Cell, lookup: Lookup) -> Work | None:
+def find_work(cell: Cell, lookup: Lookup) -> StepWork | None:
     """Return the work of a cell; None if it wasn't counted, or if two launches counted differently."""
     observed = observations(cell, lookup).get(WORK)
     return read_work(observed.values[0]) if observed and not observed.varies else None
 
 
-def compare_functions(work: Work, other: Work) -> list[tuple[str, str, float, float]]:
+def compare_functions(work: StepWork, other: StepWork) -> list[tuple[str, str, float, float]]:
     """Return file and name of each function that differs from `other`, and two differences; the largest change first.
 
     The differences are of its calls, and of all calls: of the function, and of everything within. If the first one is

@@ -10,7 +10,7 @@ from harness.analysis.quantities import PIECE, calls_looked_at, growth_differenc
 from harness.analysis.results import Results
 from harness.analysis.statistics import log_ratios
 from harness.analysis.verdicts import Verdict, Withheld, compute_shown_alpha
-from harness.analysis.work_counts import Work
+from harness.analysis.work_counts import StepWork
 from harness.model.launch import Launch
 from harness.model.scenario import GROWTH, STEP, Cell
 from harness.model.texts import counted, format_number
@@ -113,7 +113,7 @@ class ProbeRun:
         launch = index.culprit(cell)
         return (launch.error or launch.status.value).rstrip(".") if launch else f"{self.of} was not recorded"
 
-    def work(self, text: str) -> Work | str:
+    def work(self, text: str) -> StepWork | str:
         """Return the counted work of a step in an environment, or why it is unknown."""
         cell = self._find_cell(text)
         work = self.results.work.get(cell) if cell else None

@@ -15,7 +15,7 @@ from harness.model.scenario import STEP
 from harness.model.texts import counted, format_plain, joined
 from harness.report.blocks import FILES, REPORT, Block, Code, Column, Items, Link, Section, Text, Words, tabulate
 from harness.report.format import duration, level
-from harness.report.work_counts import describe_change, format_count
+from harness.report.phrases import describe_change, format_count
 
 #: The repository of each package, and the prefix of its version tags.
 _REPOSITORIES = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 
-from harness.analysis.work_counts import Work
+from harness.analysis.work_counts import StepWork
 from harness.bisect.candidates import Candidate
 from harness.bisect.comparison import LOOKS, LookResult, ProbeRun
 from harness.bisect.posterior import SPREAD, Posterior, Round, posterior
@@ -71,7 +71,7 @@ class Search:
     ends: LookResult | None = None
     pair: LookResult | None = None
     ended: SearchEnd | None = None
-    work: dict[int, Work] = field(default_factory=dict)
+    work: dict[int, StepWork] = field(default_factory=dict)
     exact: tuple[int, int] | None = None
 
     @property
@@ -225,7 +225,7 @@ def narrow_by_work(search: Search, budget: float, probe: Probe) -> None:
     _skip_unknown(search, probe)
     low, high = search.low, search.high
     for work, again, number in zip(*(_count(search, (low, high), probe) for _ in range(2)), (low, high), strict=True):
-        if not isinstance(work, Work) or work != again:
+        if not isinstance(work, StepWork) or work != again:
             reason = work if isinstance(work, str) else "two launches made different numbers of calls"
             raise CannotRunHereError(f"{search.text(number)} has no exact count: {reason}.", "Search by time instead.")
         search.work[number] = work
@@ -251,7 +251,7 @@ def narrow_by_work(search: Search, budget: float, probe: Probe) -> None:
     search.ended = SearchEnd.CONFIRMED
 
 
-def _count(search: Search, numbers: Sequence[int], probe: Probe) -> list[Work | str]:
+def _count(search: Search, numbers: Sequence[int], probe: Probe) -> list[StepWork | str]:
     """Launch candidates once, and return the work of each one, or the reason why it is unknown."""
     texts = [search.text(number) for number in numbers]
     probe.say(f"Counting the calls of {' and '.join(texts)}.")

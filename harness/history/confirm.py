@@ -32,7 +32,7 @@ from harness.model.profile import Part
 from harness.model.scenario import STEP
 from harness.model.texts import remove_password
 from harness.project import Project
-from harness.report.work_counts import describe_change
+from harness.report.phrases import describe_change
 from harness.session.request import Request
 from harness.store.folder import RunFolder
 

@@ -30,8 +30,8 @@ from harness.model.texts import counted
 from harness.report import escape, format
 from harness.report.escape import escape_terminal
 from harness.report.html import assets
+from harness.report.phrases import format_count
 from harness.report.templates import make_environment
-from harness.report.work_counts import format_count
 
 #: The page stores each log ratio times LOG, rounded to a whole number.
 LOG = 100_000

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.analysis.environments import pins
 from harness.analysis.results import Results
+from harness.analysis.work_counts import COUNTS, StepWork, compare_functions
 from harness.model.environment import Environment, differences
 from harness.model.launch import Clock
 from harness.model.run import Run
 from harness.model.scenario import Scenario
 from harness.model.texts import joined
+from harness.report import format
 from harness.report.blocks import REST, Heading, Where
 
 #: The largest number of names in a list. Further names are only counted.
@@ -82,3 +84,29 @@ def list_changed_packages(run: Run, environment: str, other: str) -> str:
     changes = differences(pins(run, environment), pins(run, other))
     remainder = [f"{len(changes) - PACKAGES} more packages"] if len(changes) > PACKAGES else []
     return joined([*changes[:PACKAGES], *remainder])
+
+
+#: The largest number of functions that explain a change.
+LISTED_FUNCTIONS = 3
+
+
+def format_count(count: float) -> str:
+    """Format a count per step. It may be fractional if one call does several steps."""
+    return f"{count:,.0f}" if count == round(count) else f"{count:,.1f}"
+
+
+def describe_change(work: StepWork, other: StepWork) -> str:
+    """Return the counts that differ, and the functions with the largest changes; empty if no count differs."""
+    parts: list[str] = []
+    for name, label in COUNTS.items():
+        count, other_count = work.counts[name], other.counts[name]
+        if count != other_count:
+            unit = label if parts else f"{label} per step"
+            factor = f" ({format.factor(count / other_count)})" if count and other_count else ""
+            parts.append(f"{format_count(count)} {unit} instead of {format_count(other_count)}{factor}")
+    functions = [
+        f"{'+' if change > 0 else '−'}{format_count(abs(change))} {'' if calls else 'C '}calls in {function} ({file})"
+        for file, function, calls, change in compare_functions(work, other)[:LISTED_FUNCTIONS]
+    ]
+    text = f"{', '.join(parts)}." if parts else ""
+    return f"{text} Largest changes: {', '.join(functions)}." if parts and functions else text

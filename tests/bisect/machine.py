@@ -2,7 +2,7 @@
 
 import math
 
-from harness.analysis.work_counts import COUNTS, Work
+from harness.analysis.work_counts import COUNTS, StepWork
 from harness.bisect.candidates import Candidate
 from harness.bisect.comparison import LookResult
 from harness.bisect.search import Search
@@ -26,7 +26,7 @@ class MachineRun:
 
     def work(self, text):
         calls = self._values[text]
-        return self._missing.get(text) or Work(dict.fromkeys(COUNTS, calls), {("a.py", "reset"): (calls,) * 3})
+        return self._missing.get(text) or StepWork(dict.fromkeys(COUNTS, calls), {("a.py", "reset"): (calls,) * 3})
 
     def compare(self, text, fixed):
         value = self._values[text] / self._values[fixed]

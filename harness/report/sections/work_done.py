@@ -5,14 +5,13 @@ from functools import partial
 
 from harness.analysis.results import Results
 from harness.analysis.tables import MeasuredCell, ScenarioTable
-from harness.analysis.work_counts import COUNTS, Work
+from harness.analysis.work_counts import COUNTS, StepWork
 from harness.model.scenario import Cell
 from harness.model.texts import counted
 from harness.report import names
 from harness.report.blocks import FILES, Block, Bold, Column, Items, Section, Text, tabulate
 from harness.report.comparisons import list_lines
-from harness.report.phrases import format_heading
-from harness.report.work_counts import describe_change, format_count
+from harness.report.phrases import describe_change, format_count, format_heading
 
 #: The largest number of comparisons with a sentence. The table has the counts of all cells.
 LINES = 10
@@ -54,6 +53,6 @@ def _list_blocks(results: Results, table: ScenarioTable) -> Iterator[Block]:
     yield tabulate(f"Work per step, {table.scenario.title}", columns, cells, cell=lambda cell: cell.cell, noun="cell")
 
 
-def _format_count(work: Mapping[Cell, Work], name: str, cell: MeasuredCell) -> str:
+def _format_count(work: Mapping[Cell, StepWork], name: str, cell: MeasuredCell) -> str:
     count = work[cell.cell].counts[name]
     return format_count(count) if count else ""
