@@ -9,8 +9,10 @@ import runpy
 import shutil
 import subprocess
 import sys
+import threading
 import zipfile
 from dataclasses import asdict
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -283,6 +285,38 @@ def test_a_confirmed_change_is_one_issue(night, lab, project, github):
     summary, issues = alarm(4)
     assert summary.startswith(f"### Alarm\n\n- keep #1: {slower}")
     assert (issues, github.load().writes) == ([(slower, "OPEN")], ["issue create"])
+
+
+def test_a_webhook_gets_each_new_issue_and_none_that_is_kept(github, tmp_path, monkeypatch):
+    texts = []
+
+    class Webhook(BaseHTTPRequestHandler):
+        def do_POST(self):
+            texts.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["text"])
+            self.send_response(200 if len(texts) == 1 else 500)
+            self.end_headers()
+
+        def log_message(self, *_):
+            """Print nothing."""
+
+    for name, value in ENVIRON.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    step = {"step": "open", "number": None, "title": "Slower", "body": "x", "labels": [], "why": "it is new"}
+    (tmp_path / "issues.json").write_text("[]")
+    with HTTPServer(("127.0.0.1", 0), Webhook) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("WEBHOOK", f"http://127.0.0.1:{server.server_port}/s3cret")
+        process = subprocess.run(
+            [NIGHTLY / "issues", tmp_path / "issues.json"],
+            input=json.dumps([step, {**step, "title": "Slower too"}, {**step, "step": "keep", "number": 1}]),
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        server.shutdown()
+    assert [text.splitlines()[0] for text in texts] == ["Slower", "Slower too"]
+    assert texts[0].splitlines()[1].startswith("http")
+    assert "::warning::The webhook didn't accept the issue (HTTPError): Slower too" in process.stdout
+    assert "s3cret" not in process.stdout + process.stderr
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from harness.analysis.statistics import exp_limited
 from harness.history import phrases
 from harness.history.phrases import SeriesNames
 from harness.history.states import JudgedSeries, SeriesFinding, judge_all
+from harness.model.environment import describe_stale_wheels
 from harness.model.errors import UsageError
 from harness.model.history import Decision, HistoryEntry, Key, Note, Series
 from harness.model.texts import counted
@@ -154,6 +155,15 @@ def _make_head(after: Sequence[JudgedSeries], new_runs: Sequence[HistoryEntry]) 
     else:
         yield Text(f"{counted(len(new_runs), 'run')}: {new_runs[0].run} to {new_runs[-1].run}.")
     yield Text(phrases.describe_counts(after))
+    newest_points = [judged.series.points[-1] for judged in after]
+    yield from map(
+        Text,
+        dict.fromkeys(
+            sentence
+            for point in newest_points
+            for sentence in describe_stale_wheels(point.origin.version, phrases.parse_time(point.started).date())
+        ),
+    )
 
 
 def _find_changed_blocks(

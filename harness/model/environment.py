@@ -3,6 +3,7 @@
 import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,11 @@ KERAS = ("keras", "keras-nightly")
 
 #: The release lines: the newest stable TensorFlow, the daily wheels of TensorFlow, and daily Keras in `latest`.
 LINES = ("latest", *NIGHTLIES, "keras-nightly")
+
+#: The number of days without a new wheel after which a line of daily wheels is reported, and the lines that go on.
+STALE_DAYS, _SUCCESSORS = 14, {"tf-nightly-cpu": "tf-nightly"}
+
+_DAY = re.compile(r"\b(tf-nightly(?:-cpu)?|keras-nightly)==[\w.]*?\.dev(\d{8})")
 
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\]+)", re.MULTILINE)
 
@@ -237,3 +243,18 @@ def differences(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
         elif old[name] != version:
             changes.append(f"{package} instead of {old[name]}")
     return [*changes, *(f"{name} {old[name]} removed" for name in sorted(removed))]
+
+
+def describe_stale_wheels(exact: str, today: date) -> list[str]:
+    """Return a sentence for each daily wheel in `exact` (a value of -e) that is older than STALE_DAYS."""
+    sentences = []
+    for package, digits in _DAY.findall(exact):
+        try:
+            day = date.fromisoformat(digits)
+        except ValueError:
+            continue
+        if (today - day).days > STALE_DAYS:
+            successor = _SUCCESSORS.get(package)
+            advice = f" Measure {successor} instead: -e {successor}" if successor else ""
+            sentences.append(f"{package} has had no new wheel since {day}, for {(today - day).days} days.{advice}")
+    return sentences

@@ -1,8 +1,10 @@
+from datetime import date
+
 import pytest
 
 from harness.environments import adhoc
 from harness.environments.requested import parse_requested
-from harness.model.environment import LINES, Environment
+from harness.model.environment import LINES, Environment, describe_stale_wheels
 from harness.model.errors import CannotRunHereError, HarnessError, UsageError
 from harness.model.scenario import ENVIRONMENT
 from harness.plan.selection import resolve
@@ -78,3 +80,16 @@ def test_without_an_index_nothing_that_was_made_earlier_is_taken(monkeypatch):
     request("tf-nightly")
     monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
     catch(CannotRunHereError, request, "tf-nightly", impossible={})
+
+
+def test_daily_wheels_that_are_old_are_reported_with_the_line_that_goes_on():
+    today = date(2026, 11, 29)
+    stale = "tf-nightly-cpu==2.23.0.dev20260905+keras-nightly==3.16.0.dev2026112004"
+    assert describe_stale_wheels(stale, today) == [
+        "tf-nightly-cpu has had no new wheel since 2026-09-05, for 85 days. Measure tf-nightly instead: -e tf-nightly"
+    ]
+    assert describe_stale_wheels(stale, date(2026, 9, 19)) == []
+    (sentence,) = describe_stale_wheels("tf2.21+keras-nightly==3.16.0.dev2026110104", today)
+    assert "instead" not in sentence
+    for exact in ("tf2.21", "", "tf-nightly==2.23.0.dev20269999"):
+        assert describe_stale_wheels(exact, today) == []

@@ -54,7 +54,7 @@ def nightly(data: bytes, folder: Path) -> None:
     path.write_bytes(data)
     with patch.dict("os.environ", GITHUB_RUN_ID="1", GITHUB_REPOSITORY="a/b"):
         for night in nightly_file.read_nightly_file(path).nights:
-            json.dumps(list(_load_script("nightly/plan")["jobs_of"](night)))
+            json.dumps(list(_load_script("nightly/plan")["jobs_of"](night, 4)))
 
 
 def handed_over(data: bytes, folder: Path) -> None:
