@@ -21,7 +21,7 @@ KERAS = ("keras", "keras-nightly")
 #: The release lines: the newest stable TensorFlow, the daily wheels of TensorFlow, and daily Keras in `latest`.
 LINES = ("latest", *NIGHTLIES, "keras-nightly")
 
-#: The number of days without a new wheel after which a line of daily wheels is reported, and the lines that go on.
+#: A sentence reports daily wheels that are older than this number of days. The other constant has their successors.
 STALE_DAYS, _SUCCESSORS = 14, {"tf-nightly-cpu": "tf-nightly"}
 
 _DAY = re.compile(r"\b(tf-nightly(?:-cpu)?|keras-nightly)==[\w.]*?\.dev(\d{8})")
