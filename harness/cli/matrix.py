@@ -71,6 +71,15 @@ def matrix(
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = "",
+    history_rounds: Annotated[
+        bool,
+        typer.Option(
+            "--history-rounds",
+            help="For nightly runs: measure scenarios that vary little in the history of this machine fewer times than "
+            "--rounds.",
+            rich_help_panel=OptionPanel.PRECISION,
+        ),
+    ] = False,
     wait: options.Wait = False,
     dry_run: options.DryRun = False,
     json: Annotated[
@@ -106,7 +115,7 @@ def matrix(
     if resume:
         _refuse_other_options(context)
         raise typer.Exit(running.resume(resume, request, unsettled=unsettled, wait=wait, json=json, fail_on=fail_on))
-    raise typer.Exit(running.run(request, wait=wait, json=json, fail_on=fail_on))
+    raise typer.Exit(running.run(request, wait=wait, json=json, fail_on=fail_on, by_history=history_rounds))
 
 
 def _refuse_other_options(context: typer.Context) -> None:

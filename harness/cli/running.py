@@ -15,10 +15,11 @@ from harness.cli import display, report
 from harness.cli.dryrun import describe_shard
 from harness.cli.messages import choose_gate_exit, handle_signals, say, say_problems, say_refused
 from harness.cli.options import FailOn, FailOnClaim
+from harness.machine.identity import load_machine
 from harness.model.backend import Progress
 from harness.model.errors import Exit, Problem, UnavailableError
 from harness.model.run import Run
-from harness.model.texts import counted, escape_json
+from harness.model.texts import counted, escape_json, joined
 from harness.runner.executor import WalkListener
 
 #: The maximum number of scenario errors that are printed. The report has the others.
@@ -31,9 +32,15 @@ def run(
     wait: bool = False,
     json: bool = False,
     fail_on: FailOn | None = None,
+    by_history: bool = False,
 ) -> Exit:
-    """Measure a plan in the folder of a new run, and return the exit code."""
+    """Measure a plan in the folder of a new run, and return the exit code.
+
+    If `by_history`, groups have only as many rounds as the history of this machine needs.
+    """
     planned = _plan(request, _read_unavailable(request), wait=wait)
+    if by_history:
+        planned = _shorten(planned)
     say_refused(planned.refused)
     shard = planned.plan.shard
     if shard:
@@ -45,6 +52,17 @@ def run(
         ended, missing_shards = _measure_plan(planned, printer, wait=wait)
         code = show(ended, json=json, fail_on=fail_on)
     return _report_missing_shards(missing_shards, code)
+
+
+def _shorten(planned: session.Planned) -> session.Planned:
+    from harness.history.folder import History  # noqa: PLC0415 - only nightly runs need it
+    from harness.history.rounds import plan_rounds  # noqa: PLC0415
+
+    rounds = plan_rounds(planned.plan, History.open(say).series(), load_machine().id)
+    if rounds:
+        names = joined([f"{name} ({counted(count, 'round')})" for name, count in rounds.items()])
+        say(f"Measured less often, because the history of this machine varies little: {names}.")
+    return replace(planned, plan=replace(planned.plan, settled=rounds))
 
 
 def _read_unavailable(request: session.Request | session.ProfileRequest) -> Mapping[str, UnavailableError]:

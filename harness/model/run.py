@@ -193,7 +193,8 @@ class Plan:
     - `claims`: the issues, such as T#40261, whose claims are the only ones that the run measures. Without a
       `precision`, a group ends when the outcomes of these claims are clear (analysis/looks.py).
     - `shard`: the part of a larger plan; None for a whole plan.
-    - `settled`: the groups that `--resume --unsettled` doesn't continue, each with its number of rounds.
+    - `settled`: groups with fewer rounds, each with its number: those that `--resume --unsettled` doesn't continue,
+      and those that vary little in the history.
     """
 
     groups: Sequence[Group]
