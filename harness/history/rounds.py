@@ -1,4 +1,4 @@
-"""Plans how often a nightly run measures each scenario: once if its history is quiet, and more often if it is noisy."""
+"""Plans the number of rounds of each scenario in a nightly run: one if its history varies little, otherwise more."""
 
 import math
 from collections.abc import Sequence
