@@ -35,7 +35,7 @@ from harness.session.running import Ended
 _Decisions = list[tuple[SeriesFinding, Decision | None]]
 
 
-def find_suspected(history: History, series: Sequence[Series], confirmations: float) -> list[SeriesFinding]:
+def find_suspected(history: History, series: Sequence[Series], confirmations: int) -> list[SeriesFinding]:
     """Return the changes in some series that are worth a confirmation on this machine.
 
     These are the suspected ones, those that the screen found, and likely ones with a newer run than the confirmation.
@@ -44,8 +44,12 @@ def find_suspected(history: History, series: Sequence[Series], confirmations: fl
     decisions, machine = history.decisions(), load_machine().id
     newest_runs = {one_series.key: one_series.points[-1].run for one_series in series}
     start = datetime.now(UTC) - timedelta(days=30)
-    refuted = {decision.run for decision in decisions if not decision.confirmed and parse_time(decision.when) > start}
-    is_spent = len(refuted) >= 2.0 * confirmations
+    refuted = {
+        decision.run
+        for decision in decisions
+        if decision.key.machine == machine and not decision.confirmed and parse_time(decision.when) > start
+    }
+    is_spent = len(refuted) >= 2 * confirmations
 
     def is_open(finding: SeriesFinding) -> bool:
         match finding.state:
@@ -64,7 +68,8 @@ def find_suspected(history: History, series: Sequence[Series], confirmations: fl
             f"Changes that are only watched aren't measured again: {counted(len(refuted), 'confirmation')} of the last "
             "30 days found no change. To allow more: --confirmations"
         )
-    return [finding for finding in findings if is_open(finding)]
+    # the clearest slowdown first, because the job may end before all are measured
+    return sorted(filter(is_open, findings), key=lambda finding: -finding.low)
 
 
 def refuse_all(suspected: Sequence[SeriesFinding]) -> None:
@@ -116,7 +121,7 @@ def confirm(
 
 
 def _decide(question: confirming.ConfirmationRun, options: ConfirmRequest, *, wait: bool) -> tuple[Ended, _Decisions]:
-    """Measure both sides of a group. While a result is unclear, add rounds, up to MOST_CONFIRM_ROUNDS."""
+    """Measure both sides of a group. While a result is unclear, add rounds, up to MOST_CONFIRM_ROUNDS or the budget."""
     ended_run, rounds = _run(question.request, ["harness", *sys.argv[1:]], wait=wait), options.rounds
     decisions = confirming.decide_all(question, ended_run.results, options.margin)
     while not all(decision for _, decision in decisions) and rounds + options.rounds <= MOST_CONFIRM_ROUNDS:
@@ -124,10 +129,12 @@ def _decide(question: confirming.ConfirmationRun, options: ConfirmRequest, *, wa
         if ended_run.interrupted or any(stop.reason is not StopReason.ROUNDS for stop in stops):
             break
         rounds += options.rounds
+        spent = sum(launch.seconds for launch in ended_run.results.launches)
+        budget = None if options.budget is None else max(0.001, options.budget - spent)
         printer = ProgressPrinter()
         with handle_signals(printer.announce_stop):
             ended_run = session.resume(
-                ended_run.folder, printer, backend=options.backend, wait=wait, rounds=rounds, budget=options.budget
+                ended_run.folder, printer, backend=options.backend, wait=wait, rounds=rounds, budget=budget
             )
         decisions = confirming.decide_all(question, ended_run.results, options.margin)
     return ended_run, decisions

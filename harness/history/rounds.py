@@ -50,5 +50,5 @@ def find_rounds(series: Series) -> int:
     errors = np.array([compute_standard_error(point) for point in points if point.rounds >= FEWEST_ROUNDS])
     within = min(variance, float(np.median(errors**2))) if errors.size > len(points) / 2 else variance
     between = variance - within
-    remaining = max(WANTED**2 - between, between, WANTED**2 / 10.0)
+    remaining = max(WANTED**2 - between, between)
     return max(1, math.ceil(rounds * within / remaining))

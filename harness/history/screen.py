@@ -23,7 +23,7 @@ from harness.model.defaults import CONFIRMATIONS, MARGIN
 #: The number of points before a window that show the usual level, at most and at least.
 _LEVEL_POINTS, _FEWEST_POINTS = 30, 5
 
-#: Increases up to this size (log scale) are ignored.
+#: Increases up to this size (log scale) are ignored. It is below the margin, because a step fills a window only later.
 _LEAST = math.log1p(MARGIN) * 2.0 / 3.0
 
 #: An increase after a refuted one has to exceed the level since then by this many standard errors. Otherwise, it is the
@@ -112,7 +112,8 @@ def _compare(y: Floats, window: Window, past: Past) -> Suspicion | None:
     if all_before.size < _FEWEST_POINTS or first >= end or start < past.fresh:
         return None
     before, newest = y[first:end], y[start:]
-    deviation = _estimate_deviation(before if before.size > _FEWEST_POINTS else all_before)
+    usual = before if before.size > _FEWEST_POINTS else all_before
+    deviation = _estimate_deviation(usual)
     change, error = _compare_levels(before, newest, end, deviation)
     step = change.after - change.before
     if step <= _LEAST:
@@ -121,8 +122,7 @@ def _compare(y: Floats, window: Window, past: Past) -> Suspicion | None:
         other, other_error = _compare_levels(y[past.refuted : start], newest, start, deviation)
         if other.after - other.before <= _NEW * other_error:
             return None
-    freedom = max(2.0, _EFFICIENCY * (before if before.size > _FEWEST_POINTS else all_before).size)
-    p = float(student_cdf(freedom, -step / error / window.factor))
+    p = float(student_cdf(max(2.0, _EFFICIENCY * usual.size), -step / error / window.factor))
     return Suspicion(change, step / error, -NormalDist().inv_cdf(max(p, 1e-300)), window.gap > 0)
 
 

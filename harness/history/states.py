@@ -201,14 +201,16 @@ def _list_changes(
 def _find_more_work(series: Series, segment: _Segment, past: Past) -> int:
     """Return the place of the newest increase of the work counts that no confirmation has seen; 0 if there is none.
 
-    Counts have no noise, so one run is enough. Whether the work takes time is for a confirmation to say.
+    Counts have no noise, so one run is enough. Whether the work takes time is for a confirmation to say. As in the
+    screen, only the newest three runs count.
     """
     places = [
         segment.places.index(index)
         for index, before, after in find_count_changes(series.points)
         if index in segment.places[1:] and after > (1.0 + MARGIN) * before
     ]
-    return max((place for place in places if place >= max(1, past.fresh, past.level + 1)), default=0)
+    first = max(1, past.fresh, past.level + 1, len(segment.places) - 3)
+    return max((place for place in places if place >= first), default=0)
 
 
 def _find_decided(

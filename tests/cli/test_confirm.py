@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -21,7 +20,6 @@ from harness.history.folder import History
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding, State
 from harness.model.history import Decision, Key, SeriesSoftware
-from harness.model.run import StopReason
 from harness.session import read
 from harness.session.request import Request
 from tests.cli.conftest import Harness
@@ -128,6 +126,26 @@ def test_the_old_lock_is_measured_against_the_new_and_the_change_confirmed(comma
 
 
 @pytest.mark.slow
+def test_an_unclear_result_gets_more_rounds_in_the_same_run_up_to_a_limit(command, index, monkeypatch):
+    monkeypatch.setattr("harness.cli.confirm.MOST_CONFIRM_ROUNDS", 4)
+    lock(index, "old", "1.0")
+    lock(index, "new", "3.0")
+    assert command("matrix", "-e", "old,new", "-s", "waits", *SHORT).exit_code == 0
+    (measured,) = Path("results").iterdir()
+    new = summary.load_summary(measured).software["new"]
+    nights = {night: "2.0" if night < 5 else "3.0" for night in range(1, 9)}
+    add_nights({"new": {night: replace(new, pins={**new.pins, "speed": speed}) for night, speed in nights.items()}})
+    # both take as long, and no interval is below so small a margin
+    result = command("history", "confirm", "--all-suspected", *SHORT, "--margin", "0.0001%", "--budget", "5m")
+    assert result.exit_code == 1, result.stderr
+    (folder,) = set(Path("results").iterdir()) - {measured}
+    run = read(folder).run
+    assert (run.plan.rounds, [stop.rounds for stop in run.stops.values()]) == (4, [4])
+    assert 0.0 < run.plan.budget_seconds <= 300.0
+    assert not History.open().decisions()
+
+
+@pytest.mark.slow
 def test_the_wheels_of_a_line_are_measured_side_by_side_and_searched_for_the_first_slower_one(
     command, index, monkeypatch
 ):
@@ -207,22 +225,6 @@ def confirm(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
 def test_a_confirmed_slowdown_determines_the_exit_code_though_another_change_is_undecided(confirm):
     codes = {machines: confirm(*machines) for machines in (("another", "one"), ("one", "another"), ("another",))}
     assert codes == {("another", "one"): 5, ("one", "another"): 5, ("another",): 1}
-
-
-def test_an_unclear_result_gets_more_rounds_up_to_a_limit(confirm, monkeypatch):
-    stop = SimpleNamespace(reason=StopReason.ROUNDS)
-    results = SimpleNamespace(launches=[], run=SimpleNamespace(stops={"group": stop}))
-    ended = SimpleNamespace(interrupted=False, results=results, folder=Path("results/run-9"))
-    rounds: list[int] = []
-
-    def resume(*_: object, **options: Any) -> object:
-        rounds.append(options["rounds"])
-        return ended
-
-    monkeypatch.setattr("harness.session.run", lambda *_, **__: ended)
-    monkeypatch.setattr("harness.session.resume", resume)
-    monkeypatch.setattr("harness.history.confirm.decide_all", lambda question, *_: [(question.findings[0], None)])
-    assert (confirm("one"), rounds) == (1, [20, 30])
 
 
 def test_what_only_the_screen_found_is_likely_and_its_wheel_is_not_searched_yet(confirm, monkeypatch, capsys):
