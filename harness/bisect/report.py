@@ -11,7 +11,7 @@ from harness.bisect.request import BisectRequest, By
 from harness.bisect.search import Search, SearchEnd
 from harness.model.defaults import LEVEL
 from harness.model.environment import NIGHTLIES, TENSORFLOW, differences
-from harness.model.scenario import STEP
+from harness.model.scenario import OWN, STEP
 from harness.model.texts import counted, format_plain, joined
 from harness.report.blocks import FILES, REPORT, Block, Code, Column, Items, Link, Section, Text, Words, tabulate
 from harness.report.format import duration, level
@@ -74,7 +74,7 @@ def make_resume_command(request: BisectRequest, folder: Path) -> str:
 def _describe_quantity(request: BisectRequest) -> str:
     if request.by == By.WORK:
         return "number of calls per step"
-    return "time per step" if request.of == STEP else request.of
+    return {STEP: "time per step", OWN: "time without the import"}.get(request.of, request.of)
 
 
 def _format_answer(request: BisectRequest, search: Search) -> list[str]:

@@ -4,12 +4,13 @@ import json as codec
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 
 import typer
 
 from harness import session
 from harness.cli.messages import say, say_refused, wrap_lines
-from harness.model.errors import Exit
+from harness.model.errors import Exit, UsageError
 from harness.model.run import Shard, describe_fallbacks
 from harness.model.texts import counted, escape, format_plain
 
@@ -25,6 +26,27 @@ def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool
         typer.echo(wrap_lines("\n".join(map(escape, _list_lines(planned, outlook))), sys.stdout))
     planned.refuse_nothing()
     return Exit.CELLS_FAILED if planned.refused else Exit.OK
+
+
+def show_rest(path: Path, request: "session.Request", *, unsettled: bool, json: bool = False) -> Exit:
+    """Print what `--resume` would measure, and return the exit code. Raises the errors of `load_earlier`."""
+    if (path / "fleet.json").exists():
+        raise UsageError(f"{path} was measured in shards, so --dry-run can't tell what is left.", "Omit --dry-run.")
+    earlier = session.load_earlier(
+        path, request.backend, rounds=request.rounds, budget=request.budget, unsettled=unsettled
+    )
+    rest = {} if earlier.over else session.estimate_rest(earlier)
+    launches = sum(count for count, _ in rest.values())
+    seconds = sum(seconds for _, seconds in rest.values())
+    seconds = min(seconds, request.budget or seconds)
+    if json:
+        groups = [{"group": name, "launches": count} for name, (count, _) in rest.items()]
+        typer.echo(codec.dumps({"run": str(path), "groups": groups, "seconds": round(seconds, 1)}, indent=2))
+        return Exit.OK
+    lines = [f"{name}: {counted(count, 'launch')}" for name, (count, _) in rest.items()]
+    total = f"In all at most {counted(launches, 'launch')}, about {_format_rounded(seconds)} at the speed so far."
+    typer.echo(wrap_lines("\n".join(map(escape, [*lines, earlier.over or total])), sys.stdout))
+    return Exit.OK
 
 
 def _make_document(planned: "session.Planned", outlook: "session.DurationEstimate") -> dict[str, object]:

@@ -7,7 +7,7 @@ import typer
 
 from harness import session
 from harness.cli import completion, options
-from harness.cli.dryrun import show_plan
+from harness.cli.dryrun import show_plan, show_rest
 from harness.cli.messages import say
 from harness.model.errors import UsageError
 from harness.session.options import OptionPanel
@@ -114,13 +114,15 @@ def matrix(
 
     if resume:
         _refuse_other_options(context)
+        if dry_run:
+            raise typer.Exit(show_rest(resume, request, unsettled=unsettled, json=json))
         raise typer.Exit(running.resume(resume, request, unsettled=unsettled, wait=wait, json=json, fail_on=fail_on))
     raise typer.Exit(running.run(request, wait=wait, json=json, fail_on=fail_on, by_history=history_rounds))
 
 
 def _refuse_other_options(context: typer.Context) -> None:
     """Raise UsageError if an option besides --resume would change the measurements of the run."""
-    allowed = ("resume", "rounds", "budget", "unsettled", "backend", "slots", "wait", "json", "fail_on")
+    allowed = ("resume", "rounds", "budget", "unsettled", "backend", "slots", "wait", "json", "fail_on", "dry_run")
     refused_names = [name for name in options.find_passed_names(context) if name not in allowed]
     refused_options = [param.opts[0] for param in context.command.params if param.name in refused_names]
     if refused_options:

@@ -10,7 +10,19 @@ from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.tables import MeasuredCell, Row, ScenarioTable
 from harness.model.environment import Device
 from harness.model.launch import Clock
-from harness.model.scenario import BARE, DEVICE, ENVIRONMENT, GROWTH, PERCENTILES, PRINTED, STEP, WHOLE, Cell, Scenario
+from harness.model.scenario import (
+    BARE,
+    DEVICE,
+    ENVIRONMENT,
+    GROWTH,
+    OWN,
+    PERCENTILES,
+    PRINTED,
+    STEP,
+    WHOLE,
+    Cell,
+    Scenario,
+)
 from harness.model.settings import AS_IT_COMES
 
 # values that need the name of their axis to be understood
@@ -75,6 +87,8 @@ def measure_of(quantity: str, clock: Clock) -> str:
     """Return the name of a quantity: `time`, `CPU time`, `first call time`, `peak memory`, or `loss, as printed`."""
     if quantity == STEP:
         return clock.time
+    if quantity == OWN:
+        return f"{clock.time} without the import"
     if quantity.startswith(PRINTED):
         return f"{quantity.removeprefix(PRINTED)}, as printed"
     return f"{quantity} {clock.time}" if is_time(quantity) else quantity

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         report,
     )
     from harness.session.request import ProfileRequest, Request
-    from harness.session.resuming import Earlier, load_earlier
+    from harness.session.resuming import Earlier, estimate_rest, load_earlier
     from harness.session.running import Ended, resume, run
 
 _NAMES = {
@@ -59,7 +59,7 @@ _NAMES = {
         *("read", "read_in_place", "report"),
     ),
     "request": ("ProfileRequest", "Request"),
-    "resuming": ("Earlier", "load_earlier"),
+    "resuming": ("Earlier", "estimate_rest", "load_earlier"),
     "running": ("Ended", "resume", "run"),
     "listener": ("Listener",),
 }

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from harness.backends import registry
@@ -95,6 +96,22 @@ def load_earlier(
         )
     planned = _make_planned(extended_run, path, wished)
     return Earlier(folder, extended_run, planned, extended_run != stored_run, end_sentence)
+
+
+def estimate_rest(earlier: Earlier) -> dict[str, tuple[int, float]]:
+    """Return the launches that are left and the seconds that they take at most, by the name of the group.
+
+    The seconds are estimated from the group's own launches, or from all launches of the run if it has none.
+    """
+    plan, launches = earlier.run.plan, earlier.folder.read_launches(earlier.run)
+    ledger, rest = RoundLog(plan, launches), {}
+    for group in plan.groups:
+        numbers = range(ledger.rounds(group) + 1, plan.settled.get(group.name, plan.rounds) + 1)
+        count = sum(len(ledger.slots(group, number)) for number in numbers)
+        seconds = [launch.seconds for launch in launches if launch.group == group.name and launch.round > 0]
+        if count:
+            rest[group.name] = count, count * fmean(seconds or [launch.seconds for launch in launches] or [0.0])
+    return rest
 
 
 def _check_resumable(folder: RunFolder, stored_run: Run) -> None:

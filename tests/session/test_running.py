@@ -210,6 +210,9 @@ def test_groups_without_an_unclear_comparison_are_not_continued_if_somebody_asks
     instant.answer = answer
     folder = make_run(options, axes={"way": ["fine", "prints"]}, rounds=3).folder
     settled, unclear = (group.name for group in session.read(folder).run.plan.groups)
+    (left,) = session.estimate_rest(session.load_earlier(folder, rounds=6, unsettled=True)).items()
+    slots = len(session.read(folder).run.plan.groups[1].slots)
+    assert (left[0], left[1][0]) == (unclear, 3 * slots)
     sentences = []
     for rounds in (6, 20):
         run = session.resume(folder, ears := Ears(), rounds=rounds, unsettled=True).results.run

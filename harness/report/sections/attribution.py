@@ -72,7 +72,8 @@ def describe_cause(results: Results) -> str:
     (attribution,) = judged_attributions
     clock = results.run.plan.clock
     if attribution.depending:
-        return f"{_describe_interaction(attribution, attribution.depending, clock)}."
+        axis = attribution.depending.changes[1].axis
+        return f"the difference depends on {axis}: {_describe_interaction(attribution, attribution.depending, clock)}."
     factors = ", and ".join(_describe_change(attribution, effect, clock) for effect in attribution.leading[:NAMED])
     return f"Averaged over the other axes, {factors}."
 

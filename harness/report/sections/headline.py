@@ -15,6 +15,7 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Estimate
 from harness.analysis.verdicts import Verdict
 from harness.model.scenario import ENVIRONMENT, OWN, STEP, Cell
+from harness.model.texts import counted
 from harness.report import format, names, plots
 from harness.report.blocks import EVERYWHERE, FILES, Block, Column, Entry, Figure, Text, Where, tabulate
 from harness.report.charts import forest, releases
@@ -83,7 +84,7 @@ def make_blocks(results: Results) -> Iterator[Block]:
     shown = [line.finding.compared for line in shown_lines]
     verdicts = [line.compared.verdict for line in list_all_lines(results) if line.compared not in shown]
     counts = [
-        f"{len(verdicts)} more: {count_verdicts(verdicts)}." if verdicts else "",
+        f"{counted(len(verdicts), 'other comparison')}: {count_verdicts(verdicts)}." if verdicts else "",
         f"{no_results.title(results)}." if results.missing else "",
     ]
     if any(counts):

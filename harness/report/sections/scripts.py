@@ -301,8 +301,8 @@ def _describe_compared(
         has_import = any(_get_import_seconds(results, scenario, cell.environment) > 0.0 for cell in cells)
         pythons = _describe_pythons(whole_script)
         if own_work and has_import:
-            whole = f"; with the import of TensorFlow, {_format_factor(whole_script)}{pythons}"
-            yield _describe_first_row(results, f"The own work of {scenario.script}", own_work, whole)
+            whole = f"; with it, {_format_factor(whole_script)}{pythons}"
+            yield _describe_first_row(results, f"{scenario.script}, without the import of TensorFlow,", own_work, whole)
         else:
             yield _describe_first_row(results, scenario.script, whole_script, pythons)
     if output:
