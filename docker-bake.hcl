@@ -57,6 +57,16 @@ variable "REGISTRY" {
   default = ""
 }
 
+# The architecture of the images: empty for x86-64, or arm64. TensorFlow 2.7 and later have wheels for arm64. Its images
+# have names of their own, and so have their bases, so that one engine can have both.
+variable "ARCHITECTURE" {
+  default = ""
+}
+
+variable "SUFFIX" {
+  default = ARCHITECTURE == "" ? "" : "-${ARCHITECTURE}"
+}
+
 group "default" {
   targets = ["cpu"]
 }
@@ -76,7 +86,11 @@ function "labels" {
 
 target "_image" {
   context  = "images"
-  contexts = { locks = "images/locks" }
+  platforms = ARCHITECTURE == "" ? [] : ["linux/${ARCHITECTURE}"]
+  contexts = merge({ locks = "images/locks" }, ARCHITECTURE == "" ? {} : {
+    for python in ["3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"] :
+    "python:${python}-slim-bookworm" => "docker-image://${ARCHITECTURE}v8/python:${python}-slim-bookworm"
+  })
 }
 
 target "cpu" {
@@ -86,9 +100,9 @@ target "cpu" {
   dockerfile = "cpu.Dockerfile"
   args = {
     PYTHON = env.python
-    LOCK   = "${env.name}-cpu.txt"
+    LOCK   = "${env.name}-cpu${SUFFIX}.txt"
   }
-  tags   = ["${REGISTRY}harness/${env.name}:cpu"]
+  tags   = ["${REGISTRY}harness/${env.name}:cpu${SUFFIX}"]
   labels = labels(env, "cpu")
 }
 

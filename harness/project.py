@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import package_data
+from harness.model.environment import X86_64
 from harness.model.errors import UsageError
 from harness.model.scenario import FOLDERS
 
@@ -15,11 +16,13 @@ BAKE_FILE = "docker-bake.hcl"
 class Project:
     """The folder that holds docker-bake.hcl, images/ and scenarios/.
 
-    If this is harness's own project, `own` is the user's folder of scenarios, which may be missing.
+    If this is harness's own project, `own` is the user's folder of scenarios, which may be missing. `architecture` is
+    the architecture of the processor that runs the environments.
     """
 
     root: Path
     own: Path | None = None
+    architecture: str = X86_64
 
     @property
     def bake_file(self) -> Path:

@@ -11,6 +11,7 @@ from harness.model import gpu
 from harness.model.environment import Device, name_on
 from harness.model.run import Run
 from harness.model.scenario import Cell
+from harness.model.texts import joined
 
 #: Two machines have the same memory if the sizes differ by at most this share. The kernel's share of the memory varies.
 MEMORY = 0.05
@@ -139,7 +140,8 @@ def _identify_machine(run: Run) -> dict[str, Any]:
     """Return the facts that identify the machine that measured: the engine's machine if Docker Engine is remote."""
     is_remote = run.backend.is_remote
     facts, names = (run.backend.to_dict(), ("architecture", "cpus")) if is_remote else (run.host, ("cpu", "cores"))
-    return {name: facts.get(name) for name in (*names, "memory_bytes")}
+    architectures = sorted({environment.architecture for environment in run.environments})
+    return {name: facts.get(name) for name in (*names, "memory_bytes")} | {"architecture": joined(architectures)}
 
 
 def _compare_gpus(first: Run, second: Run) -> list[RunDifference]:

@@ -1,5 +1,6 @@
 """The protocol for all tasks of a backend except launches: checking this machine, verifying, cleaning, and so on."""
 
+import platform
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +17,7 @@ from harness.model.backend import (
     Supply,
     WheelRecipe,
 )
-from harness.model.environment import Requirement
+from harness.model.environment import Requirement, normalize_architecture
 from harness.model.gpu import GpuHost
 
 
@@ -37,6 +38,11 @@ class RegisteredBackend(Backend, Protocol):
     def check(self) -> str:
         """Return a short description of where launches would run. Raises CannotRunHereError if they can't run here."""
         ...
+
+    @property
+    def architecture(self) -> str:
+        """The architecture of the processors that run launches. Raises CannotRunHereError if no engine is running."""
+        return normalize_architecture(platform.machine())
 
     def check_tools(self) -> None:
         """Raise CannotRunHereError if the backend can't make environments. `auto` then tries the next backend."""
@@ -121,8 +127,13 @@ class ImageBackend(RegisteredBackend, Protocol):
         requirements: Sequence[Requirement],
         progress: Progress,
         jobs: int | None = None,
+        *,
+        emulate: bool = False,
     ) -> Preparation:
-        """Prepare environments as every backend does. Up to `jobs` images are built at a time."""
+        """Prepare environments as every backend does. Up to `jobs` images are built at a time.
+
+        Without `emulate`, environments for another architecture than the engine's are refused.
+        """
         ...
 
     def check_push(self) -> None:

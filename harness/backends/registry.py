@@ -1,12 +1,15 @@
 """The registry of backends, and the choice between them. Each backend is a file or a folder, with an entry here."""
 
+import platform
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
 from harness.model.backend import GpuWay
+from harness.model.environment import normalize_architecture
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import GpuHost
 from harness.model.run import Run
@@ -137,6 +140,18 @@ def find_contained(name: str) -> str:
 def find_gpu_host(name: str, root: Path) -> GpuHost:
     """Return the GPUs for launches of a backend or, for `auto`, of the first backend that this machine can use."""
     return choose_backend(name, root).gpu_host
+
+
+def find_architecture(name: str, root: Path) -> str:
+    """Return the architecture of the processors that run launches of a backend or, for `auto`, of the first one here.
+
+    They are the engine's processors. If no engine is running, they are this machine's.
+    """
+    for entry in ENTRIES:
+        if name in (AUTO, entry.name):
+            with suppress(CannotRunHereError):
+                return entry.open(root, "").architecture
+    return normalize_architecture(platform.machine())
 
 
 def choose_backend(name: str, root: Path) -> "RegisteredBackend":

@@ -29,6 +29,7 @@ class Verification:
     - `packages`: the number of locked packages
     - `missing`: the locked version of each missing package; `extra`: the installed version of each additional package
     - `changed`: the locked and the installed version of each package whose versions differ
+    - `imported`: for an emulated processor, what TensorFlow printed there; otherwise empty
     - `read`: for an environment whose GPU code was assumed, the same environment with the GPU code in its libraries
     """
 
@@ -37,6 +38,7 @@ class Verification:
     extra: Mapping[str, str] = field(default_factory=dict)
     changed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     read: Environment | None = None
+    imported: str = ""
 
     @property
     def is_right(self) -> bool:
@@ -52,7 +54,8 @@ class Verification:
         }
         differences = [f"{kind}: {', '.join(packages)}" for kind, packages in kinds.items() if packages]
         gpu_code = [f"GPU code: {self.read.gpu_code}"] if self.read else []
-        return [*(differences or [f"all {self.packages} packages are as in the lock file"]), *gpu_code]
+        emulated = [f"TensorFlow works on an emulated processor: {self.imported}"] if self.imported else []
+        return [*(differences or [f"all {self.packages} packages are as in the lock file"]), *gpu_code, *emulated]
 
 
 def verify_output(pins: Mapping[str, str], printed: str) -> Verification:

@@ -125,9 +125,10 @@ class Probe:
         """Return the versions of an environment's packages, from its lock file."""
         return self._load_requirement(text).lock.pins
 
-    def python(self, text: str) -> str:
-        """Return the Python version of an environment, X.Y."""
-        return self._load_requirement(text).environment.python
+    def find_target(self, text: str) -> tuple[str, str]:
+        """Return the Python version of an environment, X.Y, and its architecture."""
+        environment = self._load_requirement(text).environment
+        return environment.python, environment.architecture
 
     def commits(self) -> dict[str, str]:
         """Return the commit of TensorFlow in each measured environment that reports one."""
@@ -144,10 +145,12 @@ class Probe:
                 say=self.say,
                 lock=lambda: hold_machine(self.say if self._wait else None),
             )
-            environments, (name,) = maker.resolve(load_environments(self._project), [parse_requested(text)])
+            architecture = registry.find_architecture(request.backend, self._project.root)
+            project = replace(self._project, architecture=architecture)
+            environments, (name,) = maker.resolve(load_environments(project), [parse_requested(text)])
             resolve([name], list(environments), "environment")
             self._requirements[text] = load_lock(
-                self._project, environments[name], self._device, builds=Builds.ALL if request.trust else Builds.KNOWN
+                project, environments[name], self._device, builds=Builds.ALL if request.trust else Builds.KNOWN
             )
         return self._requirements[text]
 

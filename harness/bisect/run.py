@@ -163,7 +163,8 @@ def _list_versions(request: BisectRequest, package: str, probe: Probe) -> tuple[
     pins = {text: probe.pins(text) for text in (good, bad)}
     moving = find_moving(bad, package, pins[bad])
     base_pins = {} if package in TENSORFLOW else {moving.base: probe.pins(moving.base)}
-    candidates = find_versions_between(good, bad, package, pins | base_pins, probe.python(bad))
+    python, architecture = probe.find_target(bad)
+    candidates = find_versions_between(good, bad, package, pins | base_pins, python=python, architecture=architecture)
     return candidates, candidates[0].version == moving.version
 
 

@@ -23,6 +23,7 @@ from packaging.version import Version
 
 from harness.environments.lines import resolve
 from harness.environments.packages import (
+    choose_package,
     find_lock_time,
     find_package,
     find_pinned_package,
@@ -81,7 +82,10 @@ def _find_or_create(
     """Return an environment that isn't in the catalog, or None for a glob or an unknown name."""
     match requested:
         case Named():
-            return load_saved(requested.name)
+            saved = load_saved(requested.name)
+            # an environment for the processors of another engine isn't the same environment
+            is_usable = saved is not None and saved.architecture == next(iter(known.values())).architecture
+            return saved if is_usable else None
         case ReleaseLine():
             return _create_for_line(requested, known, impossible)
         case Pinned() | OnPython() | Override():
@@ -152,9 +156,10 @@ def create(requested: Pinned | OnPython | Override, known: Mapping[str, Environm
             return keep(_replace_packages(override, base))
         case Pinned():
             saved = load_saved(requested.name)
-            if saved is not None and saved.asked == str(requested):
+            catalog = list(known.values())
+            if saved is not None and (saved.asked, saved.architecture) == (str(requested), catalog[0].architecture):
                 return saved
-            return keep(_create_environment(requested, list(known.values())))
+            return keep(_create_environment(requested, catalog))
 
 
 def _get_base(requested: Override | OnPython, environments: Mapping[str, Environment]) -> Environment:
@@ -191,6 +196,7 @@ def _change_python(requested: OnPython, environments: Mapping[str, Environment])
     if load_saved(asked.name) == environment:
         return environment
     package = asked.base.package if isinstance(asked.base, Pinned) else TENSORFLOW[0]
+    package = choose_package(package, base.tensorflow, base.architecture)
     find_package(f"{package}=={base.tensorflow}", environment)
     return keep(environment)
 
@@ -247,7 +253,8 @@ def _resolve_base(override: Override, environments: Mapping[str, Environment]) -
 def _is_of_base(environment: Environment, override: Override, base: Environment) -> bool:
     """Return whether a saved environment was created from this base, and not from another base with the same name."""
     is_same_release = environment.tensorflow == base.tensorflow or any(name in TENSORFLOW for name in override.by_name)
-    return is_same_release and (environment.python, environment.cuda) == (base.python, base.cuda)
+    target, own_target = ((each.python, each.cuda, each.architecture) for each in (base, environment))
+    return is_same_release and own_target == target
 
 
 def load_saved(name: str) -> Environment | None:
@@ -275,7 +282,10 @@ def _create_environment(spec: Pinned, environments: Sequence[Environment]) -> En
     neighbor = find_nearest_release(spec.version, environments)
     package, python = find_tensorflow(spec, neighbor.python, environments)
     as_of = find_lock_time(
-        [package, *(find_pinned_package(name, version, python) for name, version in spec.pins.items())]
+        [
+            package,
+            *(find_pinned_package(name, version, python, neighbor.architecture) for name, version in spec.pins.items()),
+        ]
     )
     environment = Environment(
         name=spec.name,
@@ -285,6 +295,7 @@ def _create_environment(spec: Pinned, environments: Sequence[Environment]) -> En
         keras=spec.pins.get("keras", ""),
         released=find_upload_day(package).date().isoformat(),
         asked=str(spec),
+        architecture=neighbor.architecture,
     )
     if spec.package.endswith("-cpu") or _parse_release(spec.version) < _parse_release(neighbor.tensorflow):
         return environment

@@ -22,7 +22,15 @@ VARIABLE = "ENVIRONMENTS"
 #: The largest size of a bake file in bytes. Its parser takes a second for 32 KB.
 _MAX_BYTES = 128 * 1024
 
-_FIELDS = {field.name for field in fields(Environment)} - {"asked", "base", "gpu_code_of", "line", "source", "wheel"}
+_FIELDS = {field.name for field in fields(Environment)} - {
+    "architecture",
+    "asked",
+    "base",
+    "gpu_code_of",
+    "line",
+    "source",
+    "wheel",
+}
 _REQUIRED = ("name", "tensorflow", "python", "as_of")
 #: If an entry has one of these keys, it must have all of them.
 _GPU_KEYS = ("cuda", "cudnn", "gpu_code")
@@ -53,7 +61,10 @@ _FORMATS: Mapping[str, tuple[Callable[[str], object], str]] = {
 
 
 def load_environments(project: Project) -> dict[str, Environment]:
-    """Return every environment by name, in the catalog's order. Raises UsageError if the bake file is invalid."""
+    """Return every environment by name, in the catalog's order, for the project's architecture.
+
+    Raises UsageError if the bake file is invalid.
+    """
     try:
         text = read_text(project.bake_file, most=_MAX_BYTES)
     except OSError as error:
@@ -61,7 +72,8 @@ def load_environments(project: Project) -> dict[str, Environment]:
     except UnicodeDecodeError:
         raise UsageError(f"{project.bake_file} cannot be read: it isn't UTF-8.") from None
     with hide_linked_file(project.bake_file):
-        return {entry["name"]: Environment(**entry) for entry in _load_cached(text, project.bake_file)}
+        entries = _load_cached(text, project.bake_file)
+        return {entry["name"]: Environment(**{**entry, "architecture": project.architecture}) for entry in entries}
 
 
 def _load_cached(text: str, path: Path) -> list[dict[str, str]]:

@@ -24,13 +24,14 @@ from packaging.version import Version
 
 from harness.files import parse_json
 from harness.machine.uv import get_last_lines, run_uv
+from harness.model.environment import ARM64, X86_64
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import remove_password
 
 File = PackageWheel | PackageSdist
 
-#: The platform for wheels: the images have Debian 12 on x86-64, and the newest wheels need glibc 2.28.
-PLATFORM = "x86_64-manylinux_2_28"
+#: The names of architectures in wheels and in the kernel.
+MACHINES = {X86_64: "x86_64", ARM64: "aarch64"}
 
 #: uv's exit code if the index answered, but no version meets the requirements.
 NO_SOLUTION = 1
@@ -51,7 +52,7 @@ def find_upload_time(package: Package) -> datetime | None:
     return max((file.upload_time for file in find_files(package) if file.upload_time), default=None)
 
 
-def find(requirement: str, python: str, *, lowest: bool = False) -> Package | None:
+def find(requirement: str, python: str, architecture: str = X86_64, *, lowest: bool = False) -> Package | None:
     """Return the newest package (with `lowest`, the oldest) that meets a requirement; None if no file fits Python X.Y.
 
     Raises CannotRunHereError with uv's message if the index doesn't answer.
@@ -59,47 +60,54 @@ def find(requirement: str, python: str, *, lowest: bool = False) -> Package | No
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "asked.txt"
         file.write_text(f"{requirement}\n", encoding="utf-8")
-        _, packages = _look_up(file, python, f"--resolution={'lowest' if lowest else 'highest'}")
+        _, packages = _look_up(file, python, architecture, f"--resolution={'lowest' if lowest else 'highest'}")
     return next((package for package in packages if find_files(package)), None)
 
 
-def find_yank_reason(requirement: str, python: str) -> str | None:
+def find_yank_reason(requirement: str, python: str, architecture: str) -> str | None:
     """Return why the version of an exact requirement was yanked (PEP 592), or None if it wasn't."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "asked.txt"
         file.write_text(f"{requirement}\n", encoding="utf-8")
         options = [f"--python={sys.executable}", f"--python-version={python}", "--no-deps"]
         # uv accepts a yanked version with a warning, so don't pass --quiet
-        stderr = run_uv(["pip", "compile", str(file), f"--python-platform={PLATFORM}", *options]).stderr
+        stderr = run_uv(["pip", "compile", str(file), _choose_platform(architecture), *options]).stderr
     match = re.search(r"is yanked(?: \(reason: \"(.*)\"\))?", stderr)
     return (match[1] or "no reason is given") if match else None
 
 
-def parse_lock(requirements: Path, python: str) -> Sequence[Package]:
+def parse_lock(requirements: Path, python: str, architecture: str = X86_64) -> Sequence[Package]:
     """Return the packages that a requirements file names, without their dependencies, for Python X.Y.
 
     Raises CannotRunHereError with uv's message if the index doesn't answer, or if a package is missing.
     """
-    error, packages = _look_up(requirements, python)
+    error, packages = _look_up(requirements, python, architecture)
     if error:
         raise CannotRunHereError(f"The package index doesn't have all packages that {requirements} requires:\n{error}")
     return packages
 
 
-def compile_lock(requirements: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def compile_lock(requirements: Path, architecture: str, *options: str) -> subprocess.CompletedProcess[str]:
     """Run `uv pip compile` for the images' platform. The lock, with hashes, is its stdout."""
-    return _compile(requirements, "--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate", *options)
+    return _compile(
+        requirements, architecture, "--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate", *options
+    )
 
 
-def _compile(requirements: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return run_uv(["pip", "compile", str(requirements), f"--python-platform={PLATFORM}", "--quiet", *options])
+def _choose_platform(architecture: str) -> str:
+    """Return uv's option for wheels: the images have Debian 12, and the newest wheels need glibc 2.28."""
+    return f"--python-platform={MACHINES.get(architecture, architecture)}-manylinux_2_28"
 
 
-def _look_up(requirements: Path, python: str, *options: str) -> tuple[str, Sequence[Package]]:
+def _compile(requirements: Path, architecture: str, *options: str) -> subprocess.CompletedProcess[str]:
+    return run_uv(["pip", "compile", str(requirements), _choose_platform(architecture), "--quiet", *options])
+
+
+def _look_up(requirements: Path, python: str, architecture: str, *options: str) -> tuple[str, Sequence[Package]]:
     """Return uv's message if no version meets the requirements (otherwise empty), and the matching packages."""
     # use this interpreter, because nothing is built, and a search for another one can take longer than the query
     interpreter = [f"--python={sys.executable}", f"--python-version={python}"]
-    process = _compile(requirements, *interpreter, "--format=pylock.toml", "--no-deps", *options)
+    process = _compile(requirements, architecture, *interpreter, "--format=pylock.toml", "--no-deps", *options)
     if process.returncode == 0:
         return "", _parse_pylock(process.stdout)
     message = get_last_lines(process.stderr, 12)
@@ -133,18 +141,19 @@ class IndexedVersion:
     yanked: str
     files: Sequence[str]
 
-    def fits(self, python: str) -> bool:
-        """Return whether the version has a wheel for CPython X.Y on 64-bit x86 Linux."""
-        supported_tags = list_supported_tags(python)
+    def fits(self, python: str, architecture: str = X86_64) -> bool:
+        """Return whether the version has a wheel for CPython X.Y on 64-bit Linux."""
+        supported_tags = list_supported_tags(python, architecture)
         return any(not supported_tags.isdisjoint(parse_wheel_filename(name)[3]) for name in self.files)
 
 
 @cache
-def list_supported_tags(python: str) -> frozenset[Tag]:
-    """Return the tags of wheels that CPython X.Y can install on 64-bit x86 Linux."""
-    version = tuple(int(part) for part in python.split("."))
-    platforms = [f"manylinux_2_{minor}_x86_64" for minor in range(5, 37)]
-    platforms += ["manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"]
+def list_supported_tags(python: str, architecture: str = X86_64) -> frozenset[Tag]:
+    """Return the tags of wheels that CPython X.Y can install on 64-bit Linux."""
+    version, machine = tuple(int(part) for part in python.split(".")), MACHINES.get(architecture, architecture)
+    names = [f"manylinux_2_{minor}" for minor in range(5, 37)]
+    names += ["manylinux2014", "manylinux2010", "manylinux1", "linux"]
+    platforms = [f"{name}_{machine}" for name in names]
     return frozenset({*cpython_tags(version, platforms=platforms), *compatible_tags(version, platforms=platforms)})
 
 

@@ -33,9 +33,10 @@ def resolve(line: ReleaseLine, known: Mapping[str, Environment]) -> tuple[Named 
     times.
     """
     list_versions, reasons = cache(index.list_versions), list[str]()
+    architecture = next(iter(known.values())).architecture
 
     def find_version(package: str) -> str:
-        wheel = _find_newest(line, package, list_versions(package))
+        wheel = _find_newest(line, package, list_versions(package), architecture)
         if wheel.yanked:
             reasons.append(f"{package} {wheel.version} was yanked from the package index ({wheel.yanked})")
         return wheel.version
@@ -56,15 +57,17 @@ def resolve(line: ReleaseLine, known: Mapping[str, Environment]) -> tuple[Named 
     return exact, " and ".join(reasons)
 
 
-def _find_newest(line: ReleaseLine, package: str, wheels: Sequence[IndexedVersion]) -> IndexedVersion:
-    """Return the newest version, up to the line's day, that has a wheel for 64-bit x86 Linux.
+def _find_newest(
+    line: ReleaseLine, package: str, wheels: Sequence[IndexedVersion], architecture: str
+) -> IndexedVersion:
+    """Return the newest version, up to the line's day, that has a wheel for 64-bit Linux.
 
     If the package has stable releases, only these are considered.
     """
     stable = [release for release in wheels if not Version(release.version).is_prerelease and not release.yanked]
-    usable = [release for release in stable or wheels if any(map(release.fits, PYTHONS))]
+    usable = [release for release in stable or wheels if any(release.fits(python, architecture) for python in PYTHONS)]
     if not usable:
-        raise UsageError(f"The package index has no wheel of {package} for Linux on x86-64.")
+        raise UsageError(f"The package index has no wheel of {package} for Linux on {architecture}.")
     if line.day is None:
         return usable[-1]
     dated = [(release.uploaded.astimezone(UTC).date(), release) for release in usable if release.uploaded]

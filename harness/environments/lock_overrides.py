@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -19,7 +20,9 @@ from harness.model.texts import joined
 _BLOCK = re.compile(r"(?m)^(?=[A-Za-z0-9])")
 
 
-def resolve(name: str, text: str, asked: Sequence[str], moved: Sequence[str], options: Sequence[str]) -> str:
+def resolve(
+    name: str, text: str, asked: Sequence[str], moved: Sequence[str], *, architecture: str, options: Sequence[str]
+) -> str:
     """Return the lock `text` of the environment `name`, in which the requirements `moved` (PEP 508) replace packages.
 
     `asked` are the requirements that the lock was resolved from. `options` are uv's options for Python and for upload
@@ -41,13 +44,14 @@ def resolve(name: str, text: str, asked: Sequence[str], moved: Sequence[str], op
     dropped = sorted(removed & set(KERAS) - set(map(_get_name, moved)))
     overrides = [f"{package} ; python_version < '0'" for package in dropped]
     overrides += [text for text in moved if _get_name(text) in KERAS and "==" in text]
-    process = _compile(requirements, options, fixed_pins=fixed_pins, overrides=overrides)
+    compile_packages = partial(_compile, architecture=architecture, options=options, overrides=overrides)
+    process = compile_packages(requirements, fixed_pins=fixed_pins)
     if process.returncode == index.NO_SOLUTION:
-        minimal = _compile(moved, options, overrides=overrides)
+        minimal = compile_packages(moved)
         dependencies = fixed_pins.keys() & pins(minimal.stdout).keys()
         if dependencies:
             other_pins = {package: version for package, version in fixed_pins.items() if package not in dependencies}
-            retry = _compile(requirements, options, fixed_pins=other_pins, overrides=overrides, preferred=text)
+            retry = compile_packages(requirements, fixed_pins=other_pins, preferred=text)
             process = process if retry.returncode == index.NO_SOLUTION else retry
     if process.returncode:
         raise _make_refusal(name, old_pins, moved, process)
@@ -65,8 +69,9 @@ def _get_name(requirement: str) -> str:
 
 def _compile(
     requirements: Collection[str],
-    options: Sequence[str],
     *,
+    architecture: str,
+    options: Sequence[str],
     fixed_pins: Mapping[str, str] | None = None,
     overrides: Collection[str] = (),
     preferred: str = "",
@@ -85,7 +90,7 @@ def _compile(
         # uv prefers the versions of the file that it then writes
         output = [f"--output-file={files['preferred']}"] if preferred else []
         bounds = [f"--constraints={files['held']}", f"--overrides={files['overrides']}"]
-        process = index.compile_lock(files["asked"], *options, *bounds, *output)
+        process = index.compile_lock(files["asked"], architecture, *options, *bounds, *output)
         if preferred:
             process.stdout = files["preferred"].read_text(encoding="utf-8")
         return process

@@ -15,6 +15,7 @@ from packaging.version import Version
 
 from harness.environments import adhoc, index, lock_overrides, sources
 from harness.environments.catalog import load_environments
+from harness.environments.packages import choose_package
 from harness.environments.requested import Override, Pinned, list_packages, parse_requested
 from harness.files import read, write_atomically
 from harness.machine.interpreters import find_python
@@ -23,6 +24,7 @@ from harness.model.environment import (
     KERAS,
     NIGHTLIES,
     TENSORFLOW,
+    X86_64,
     Device,
     Environment,
     Lock,
@@ -77,7 +79,12 @@ class Builds(Enum):
 
 def lock_file(project: Project, environment: Environment, device: Device) -> Path:
     """Return the path of an environment's lock: in the project, or in the user's cache if it is ad hoc."""
-    return (adhoc.get_folder() if environment.asked else project.locks) / f"{environment.name}-{device.value}.txt"
+    return (adhoc.get_folder() if environment.asked else project.locks) / name_lock(environment, device)
+
+
+def name_lock(environment: Environment, device: Device, name: str = "") -> str:
+    """Return the name of a lock's file: of an environment or, for the same architecture, of the environment `name`."""
+    return f"{name or environment.name}-{device.value}{environment.suffix}.txt"
 
 
 def load_lock(
@@ -225,12 +232,15 @@ def list_inputs(environment: Environment, device: Device) -> list[str]:
 
 def _select_packages(spec: Pinned, environment: Environment, device: Device) -> list[str]:
     """Return the TensorFlow packages of a requested release: the requested one, or the usual ones for the device."""
-    requirement = f"{spec.package}=={spec.version}"
+    package = choose_package(spec.package, spec.version, environment.architecture)
+    requirement = f"{package}=={spec.version}"
+    if package != spec.package:
+        return [requirement]
     if spec.package == "tf-nightly":
         if device is Device.GPU:
             return [f"tf-nightly[and-cuda]=={spec.version}"]
         cpu_package = f"tf-nightly-cpu=={spec.version}"
-        return [cpu_package if index.find(cpu_package, environment.python) else requirement]
+        return [cpu_package if index.find(cpu_package, environment.python, environment.architecture) else requirement]
     if spec.package in (*NIGHTLIES, "tensorflow-cpu"):
         return [requirement]
     release = _list_tensorflow(environment, device)
@@ -242,7 +252,8 @@ def _select_packages(spec: Pinned, environment: Environment, device: Device) -> 
 def _list_tensorflow(environment: Environment, device: Device) -> list[str]:
     release, version = Version(environment.tensorflow), environment.tensorflow
     if device is Device.CPU:
-        return [f"{'tensorflow-cpu' if release >= _FIRST_CPU_PACKAGE else 'tensorflow'}=={version}"]
+        name = "tensorflow-cpu" if release >= _FIRST_CPU_PACKAGE else "tensorflow"
+        return [f"{choose_package(name, version, environment.architecture)}=={version}"]
     if release < _FIRST_CPU_PACKAGE:
         return [f"tensorflow-gpu=={version}"]
     if release < _FIRST_CUDA_PACKAGES:
@@ -265,7 +276,8 @@ def resolve(project: Project, environment: Environment, device: Device, builds: 
         file.write_text("\n".join(list_inputs(environment, device)) + "\n", encoding="utf-8")
         options = ["--no-deps"] if environment.gpu_image else []
         options += _list_build_options(project, environment, builds)
-        process = index.compile_lock(file, f"--python={python}", *_list_time_options(environment), *options)
+        options += [f"--python={python}", *_list_time_options(environment)]
+        process = index.compile_lock(file, environment.architecture, *options)
     if process.returncode:
         is_requested = environment.asked and process.returncode == index.NO_SOLUTION
         error = UsageError if is_requested else CannotRunHereError
@@ -293,7 +305,12 @@ def resolve_moved(project: Project, environment: Environment, device: Device, bu
     options += _list_build_options(project, environment, builds)
     try:
         lines = lock_overrides.resolve(
-            base.name, text, list_inputs(base, device), _list_overrides(environment, device), options
+            base.name,
+            text,
+            list_inputs(base, device),
+            _list_overrides(environment, device),
+            architecture=environment.architecture,
+            options=options,
         )
     except UsageError as error:
         error.advice = _add_trust_advice(error.message, error.advice)
@@ -323,7 +340,7 @@ def _is_outdated(project: Project, environment: Environment, device: Device) -> 
     text = lock_file(project, environment, device).read_text(encoding="utf-8")
     if environment.wheel and environment.wheel.partition("/")[0] not in text:
         return True
-    name = f"{environment.base}-{device.value}.txt"
+    name = name_lock(environment, device, environment.base)
     bases = [folder / name for folder in (project.locks, adhoc.get_folder()) if (folder / name).is_file()]
     if not environment.base or not bases:
         return False
@@ -353,7 +370,9 @@ def _list_time_options(environment: Environment) -> Sequence[str]:
 def _format_heading(environment: Environment, device: Device) -> str:
     cuda_date = environment.cuda_as_of if device is Device.GPU else ""
     cuda = f", NVIDIA's packages as of {cuda_date}" if cuda_date else ""
+    machine = "" if environment.architecture == X86_64 else f" on {environment.architecture}"
+    packages = f"Python {environment.python}, as of {environment.as_of}{cuda}"
     return (
-        f"# {environment.title} for the {device.value}, Python {environment.python}, as of {environment.as_of}{cuda}.\n"
+        f"# {environment.title} for the {device.value}{machine}, {packages}.\n"
         f"# Made by: harness images lock {shlex.quote(environment.asked or environment.name)}\n"
     )

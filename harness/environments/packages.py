@@ -15,35 +15,52 @@ from harness.environments.requested import (
     Pinned,
 )
 from harness.environments.requirements import parse_exact
-from harness.model.environment import Environment
+from harness.model.environment import ARM64, TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, UsageError
+
+#: The releases that are named `tensorflow-aarch64` on arm64. `tensorflow` 2.11.1 needs a package without a wheel for
+#: Python 3.8.
+_AARCH64_RELEASES = ((2, 7), (2, 8), (2, 9), (2, 11))
+
+
+def choose_package(name: str, version: str, architecture: str) -> str:
+    """Return the package on an architecture for a requested package. Daily wheels keep their names."""
+    if architecture != ARM64 or name not in TENSORFLOW or name == "tf-nightly":
+        return name
+    if name == "tf-nightly-cpu":
+        return "tf-nightly"
+    return "tensorflow-aarch64" if Version(version).release[:2] in _AARCH64_RELEASES else "tensorflow"
 
 
 def find_package(text: str, base: Environment) -> Package:
     """Return the package of a requirement for the base's Python: a wheel, or the source if there are no wheels."""
     requirement = Requirement(text)
     version = parse_exact(requirement)
-    package = index.find(text, base.python)
+    package = index.find(text, base.python, base.architecture)
     if package is None:
         if version:
-            raise _make_unknown_version_error(requirement.name, version, [base.python])
-        raise UsageError(f"{text} isn't available for Python {base.python} (the Python of {base.name}) on x86-64.")
-    if version and (reason := index.find_yank_reason(text, base.python)) is not None:
+            raise _make_unknown_version_error(requirement.name, version, base.architecture, [base.python])
+        raise UsageError(
+            f"{text} isn't available for Python {base.python} (the Python of {base.name}) on {base.architecture}."
+        )
+    if version and (reason := index.find_yank_reason(text, base.python, base.architecture)) is not None:
         raise _make_unknown_version_error(
-            requirement.name, version, [base.python], f"was yanked from the package index ({reason})"
+            requirement.name, version, base.architecture, [base.python], f"was yanked from the package index ({reason})"
         )
     if not package.wheels:
         pythons = [python for python in PYTHONS if python != base.python]
         usable = [
             python
-            for python, other in zip(pythons, _find_for_pythons(text, pythons), strict=True)
+            for python, other in zip(pythons, _find_for_pythons(text, pythons, base.architecture), strict=True)
             if other and other.wheels
         ]
         if usable:
             no_wheel = (
                 f"has wheels for Python {', '.join(usable)}, but not for {base.python} (the Python of {base.name})"
             )
-            raise _make_unknown_version_error(requirement.name, str(package.version), [base.python], no_wheel)
+            raise _make_unknown_version_error(
+                requirement.name, str(package.version), base.architecture, [base.python], no_wheel
+            )
     return package
 
 
@@ -66,33 +83,36 @@ def find_upload_day(package: Package) -> datetime:
 
 def find_tensorflow(spec: Pinned, python: str, environments: Sequence[Environment]) -> tuple[Package, str]:
     """Return the TensorFlow package and its Python: `python`, or the nearest version with a wheel."""
-    requirement = f"{spec.package}=={spec.version}"
-    if (package := index.find(requirement, python)) is not None and package.wheels:
+    architecture = environments[0].architecture
+    requirement = f"{choose_package(spec.package, spec.version, architecture)}=={spec.version}"
+    if (package := index.find(requirement, python, architecture)) is not None and package.wheels:
         return package, python
     catalog = {environment.python for environment in environments}
     pythons = sorted(
         {*PYTHONS, *catalog} - {python},
         key=lambda version: (abs(_parse_minor(version) - _parse_minor(python)), _parse_minor(version)),
     )
-    for other, candidate in zip(pythons, _find_for_pythons(requirement, pythons), strict=True):
+    for other, candidate in zip(pythons, _find_for_pythons(requirement, pythons, architecture), strict=True):
         if candidate is not None and candidate.wheels:
             return candidate, other
-    raise _make_unknown_version_error(spec.package, spec.version, sorted(catalog, key=_parse_minor))
+    raise _make_unknown_version_error(spec.package, spec.version, architecture, sorted(catalog, key=_parse_minor))
 
 
-def find_pinned_package(name: str, version: str, python: str) -> Package:
+def find_pinned_package(name: str, version: str, python: str, architecture: str) -> Package:
     """Return the package of an exact version. Raises UsageError if there is none."""
-    package = index.find(f"{name}=={version}", python)
+    package = index.find(f"{name}=={version}", python, architecture)
     if package is None:
-        raise _make_unknown_version_error(name, version, [python])
+        raise _make_unknown_version_error(name, version, architecture, [python])
     return package
 
 
-def _make_unknown_version_error(name: str, version: str, pythons: Sequence[str], reason: str = "") -> UsageError:
+def _make_unknown_version_error(
+    name: str, version: str, architecture: str, pythons: Sequence[str], reason: str = ""
+) -> UsageError:
     """Return the error for a version that doesn't exist or can't be used, with the nearest usable versions."""
 
     def list_nearest(bound: str, *, lowest: bool = False) -> list[Version]:
-        packages = _find_for_pythons(f"{name}{bound}{version}", pythons, lowest=lowest)
+        packages = _find_for_pythons(f"{name}{bound}{version}", pythons, architecture, lowest=lowest)
         return sorted(package.version for package in packages if package and package.wheels and package.version)
 
     nearest = [*list_nearest("<")[-1:], *list_nearest(">", lowest=True)[:1]]
@@ -104,13 +124,18 @@ def _make_unknown_version_error(name: str, version: str, pythons: Sequence[str],
         if nearest
         else f" The package index lists no version of {name} for Python {', '.join(pythons)}. Check the name."
     )
-    return UsageError(f"{name} {version} isn't available for Python {', '.join(pythons)} on x86-64.{hint}", advice)
+    return UsageError(
+        f"{name} {version} isn't available for Python {', '.join(pythons)} on {architecture}.{hint}", advice
+    )
 
 
-def _find_for_pythons(requirement: str, pythons: Sequence[str], *, lowest: bool = False) -> list[Package | None]:
+def _find_for_pythons(
+    requirement: str, pythons: Sequence[str], architecture: str, *, lowest: bool = False
+) -> list[Package | None]:
     """Return the package for each version of Python. Queries the index in parallel."""
+    find = partial(index.find, requirement, architecture=architecture, lowest=lowest)
     with ThreadPoolExecutor() as pool:
-        return list(pool.map(partial(index.find, requirement, lowest=lowest), pythons))
+        return list(pool.map(find, pythons))
 
 
 def _parse_minor(python: str) -> int:

@@ -14,7 +14,6 @@ _LAUNCH_MARKERS = {
     "extra": "",
     "implementation_name": "cpython",
     "os_name": "posix",
-    "platform_machine": "x86_64",
     "platform_python_implementation": "CPython",
     "platform_system": "Linux",
     "sys_platform": "linux",
@@ -54,7 +53,11 @@ def normalize(requirement: Requirement) -> str:
     return f"{canonicalize_name(requirement.name)}{extras}{f'=={version}' if version else requirement.specifier}"
 
 
-def applies(requirement: Requirement, python: str) -> bool:
-    """Return whether a requirement applies to launches with Python X.Y, according to its environment marker."""
+def applies(requirement: Requirement, python: str, machine: str = "x86_64") -> bool:
+    """Return whether a requirement applies to launches with Python X.Y, according to its environment marker.
+
+    `machine` is the kernel's name of the architecture.
+    """
     versions = {"python_version": python, "python_full_version": f"{python}.{_PATCH_VERSION}"}
-    return requirement.marker is None or requirement.marker.evaluate({**_LAUNCH_MARKERS, **versions})
+    markers = {**_LAUNCH_MARKERS, **versions, "platform_machine": machine}
+    return requirement.marker is None or requirement.marker.evaluate(markers)

@@ -32,7 +32,7 @@ from harness.environments.requirements import applies
 from harness.files import create_file, get_wheel_path, read
 from harness.machine import git
 from harness.machine.uv import get_last_lines
-from harness.model.environment import KERAS, TENSORFLOW, Environment, find_unmet, pins
+from harness.model.environment import KERAS, TENSORFLOW, X86_64, Environment, find_unmet, pins
 from harness.model.environment import Requirement as Locked
 from harness.model.errors import CannotRunHereError, UsageError, explain_unwritable
 from harness.model.texts import counted, joined
@@ -190,8 +190,11 @@ class Wheel:
         return get_wheel_path(self.name)
 
 
-def keep_wheel(path: Path, package: str, python: str) -> Wheel:
-    """Copy a wheel into the user's cache. Raises UsageError if it has another package, or is for another Python."""
+def keep_wheel(path: Path, package: str, python: str, architecture: str = X86_64) -> Wheel:
+    """Copy a wheel into the user's cache.
+
+    Raises UsageError if it has another package, or is for another Python or architecture.
+    """
     try:
         name, version, _, tags = parse_wheel_filename(path.name)
     except InvalidWheelFilename as error:
@@ -200,8 +203,10 @@ def keep_wheel(path: Path, package: str, python: str) -> Wheel:
         raise UsageError(
             f"{path.name} is a wheel of {name}, not of {package}.", f"Write +{name}@ before the path of the wheel."
         )
-    if not tags & index.list_supported_tags(python):
-        raise UsageError(f"{path.name} can't be installed: the environment has Python {python} on 64-bit x86 Linux.")
+    if not tags & index.list_supported_tags(python, architecture):
+        raise UsageError(
+            f"{path.name} can't be installed: the environment has Python {python} on {architecture} Linux."
+        )
     with path.open("rb") as file:
         wheel = Wheel(f"{hashlib.file_digest(file, 'sha256').hexdigest()}/{path.name}", str(version))
         if not wheel.path.is_file():
@@ -286,7 +291,7 @@ def _read_requirements(path: Path, environment: Environment) -> list[str]:
     return [
         f"{requirement.name}{requirement.specifier}"
         for requirement in requirements
-        if applies(requirement, environment.python)
+        if applies(requirement, environment.python, index.MACHINES.get(environment.architecture, ""))
     ]
 
 
@@ -317,7 +322,7 @@ def _read_pyproject(folder: Path) -> Mapping[str, object]:
         raise UsageError(f"The source's pyproject.toml is not valid TOML: {error}.") from None
 
 
-def build_lock(folder: Path, python: str, instant: datetime) -> str:
+def build_lock(folder: Path, python: str, instant: datetime, architecture: str = X86_64) -> str:
     """Return a lock with the packages that are needed to build the source in a folder, as of `instant`.
 
     Only wheels are used, because reading the requirements of a source package would run its code on this machine.
@@ -347,7 +352,7 @@ def build_lock(folder: Path, python: str, instant: datetime) -> str:
     file.write_text("\n".join(requires) + "\n", encoding="utf-8")
     date = instant.isoformat().replace("+00:00", "Z")
     options = ["--only-binary=:all:", f"--exclude-newer={date}", f"--python-version={python}"]
-    process = index.compile_lock(file, *options)
+    process = index.compile_lock(file, architecture, *options)
     if process.returncode:
         message = get_last_lines(process.stderr, 12)
         raise CannotRunHereError(

@@ -12,7 +12,7 @@ from harness.analysis.observations import find_commit
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, combine
 from harness.machine.lock import is_held
-from harness.model.environment import Device, Environment
+from harness.model.environment import X86_64, Device, Environment
 from harness.model.errors import UsageError
 from harness.model.history import CellPoint, MeasuredSeries, Measurer, SeriesSoftware, Summary
 from harness.model.launch import Clock, Interleave, Protocol, Status
@@ -201,8 +201,10 @@ def _describe_settings(run: Run) -> str:
     """Describe the settings of a run. If two runs differ in them, their times of the same cell aren't comparable."""
     plan = run.plan
     cpus = "all CPUs" if plan.limits.cpus is None else counted(len(plan.limits.cpus), "CPU")
+    architectures = sorted({environment.architecture for environment in run.environments} - {X86_64})
     parts = [
         cpus,
+        *architectures,
         "in turns" if plan.interleave is Interleave.TURNS else "launch after launch",
         *(["CPU time"] if plan.clock is Clock.CPU else []),
         *(["the source's iterations"] if plan.sampling.protocol is Protocol.DOCUMENT else []),

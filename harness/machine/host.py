@@ -10,6 +10,7 @@ import psutil
 
 from harness.machine import sysfs
 from harness.model import gpu
+from harness.model.environment import normalize_architecture
 from harness.model.errors import CannotRunHereError
 
 #: The files with a control group's memory limit and usage, and the key of its unused file cache in memory.stat, for
@@ -21,9 +22,10 @@ MEMORY_FILES = (
 
 
 def read_facts() -> dict[str, Any]:
-    """Return CPU model, usable cores, memory in bytes, kernel, system, and the Python version of harness."""
+    """Return CPU, architecture, usable cores, memory in bytes, kernel, system, and the Python version of harness."""
     return {
         "cpu": _read_cpu_model(),
+        "architecture": normalize_architecture(platform.machine()),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "kernel": f"{platform.system()} {platform.release()}",

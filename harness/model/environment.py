@@ -13,7 +13,14 @@ from typing import Any
 NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
 
 #: Packages that contain the module `tensorflow`, in order of preference.
-TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", *NIGHTLIES)
+TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", *NIGHTLIES, "tensorflow-aarch64", "tensorflow-cpu-aws")
+
+#: The processor architectures with wheels of TensorFlow for Linux, by the names in this program.
+X86_64, ARM64 = "x86_64", "arm64"
+#: The other names of these architectures, in the kernel and in image registries.
+_ARCHITECTURES = {"aarch64": ARM64, "amd64": X86_64}
+#: The first release with a wheel of TensorFlow for each architecture. Wheels for arm64 have no GPU code.
+_FIRST_RELEASES = {X86_64: (0, 0), ARM64: (2, 7)}
 
 #: Packages that contain the module `keras`, in order of preference.
 KERAS = ("keras", "keras-nightly")
@@ -57,6 +64,8 @@ class Environment:
     - `gpu_code_of`: an older release. For a wheel that is newer than the catalog, the GPU code of this release is
       assumed; otherwise empty.
 
+    The plan sets `architecture`, the architecture of the processor that the packages are for (X86_64 or ARM64).
+
     For environments that aren't in the catalog:
 
     - `asked`: the requirements (`tensorflow==2.7.1,numpy==1.19.5`).
@@ -86,6 +95,7 @@ class Environment:
     line: str = ""
     source: str = ""
     wheel: str = ""
+    architecture: str = X86_64
 
     @property
     def exact(self) -> str:
@@ -95,9 +105,22 @@ class Environment:
     @property
     def devices(self) -> tuple[Device, ...]:
         """The devices for which there is a lock and an image. For the GPU, the catalog must list GPU code."""
+        if self.architecture != X86_64:
+            return (Device.CPU,) if self.has_wheel and not self.gpu_image else ()
         if self.gpu_image:
             return (Device.GPU,)
         return (Device.CPU, Device.GPU) if self.gpu_code else (Device.CPU,)
+
+    @property
+    def has_wheel(self) -> bool:
+        """Whether TensorFlow has a wheel for the architecture."""
+        first = _FIRST_RELEASES.get(self.architecture)
+        return first is not None and self.release[:2] >= first
+
+    @property
+    def suffix(self) -> str:
+        """The end of the names of locks and images: empty for x86-64, otherwise such as `-arm64`."""
+        return get_suffix(self.architecture)
 
     @property
     def has_packaged_cuda(self) -> bool:
@@ -170,6 +193,23 @@ def name_on(environment: str, device: str, names: Container[str]) -> str:
     """Return the name of an environment on a device in a run that has these `names` (Requirement.name)."""
     name_as_second = f"{environment}:{device}"
     return name_as_second if name_as_second in names else environment
+
+
+def normalize_architecture(name: str) -> str:
+    """Return the name in this program of an architecture, such as arm64 for aarch64. Unknown names stay the same."""
+    return _ARCHITECTURES.get(name, name)
+
+
+def get_suffix(architecture: str) -> str:
+    """Return the end of the names of files and images for an architecture; empty for x86-64."""
+    return "" if architecture == X86_64 else f"-{architecture}"
+
+
+def describe_missing_wheel(environment: Environment) -> tuple[str, str]:
+    """Return why an environment has no wheel for its architecture (a clause), and advice."""
+    first = ".".join(map(str, _FIRST_RELEASES.get(environment.architecture, ())))
+    advice = f"TensorFlow {first} and later have." if first else "TensorFlow has wheels for x86_64 and arm64."
+    return f"{environment.name} has no wheel for {environment.architecture}", advice
 
 
 def versions(environment: Environment) -> dict[str, str]:

@@ -8,9 +8,11 @@ from typing import Any
 
 from harness.model.environment import (
     TENSORFLOW,
+    X86_64,
     Device,
     Environment,
     Requirement,
+    describe_missing_wheel,
     find_unmet,
     installed,
     name_on,
@@ -137,7 +139,11 @@ def _explain_no_backend(cell: Cell, requirement: Requirement) -> Reason | None:
 def _explain_no_device(environment: Environment, device: Device, catalog: Iterable[Environment]) -> Reason | None:
     if device in environment.devices:
         return None
+    if not environment.has_wheel:
+        return describe_missing_wheel(environment)
     reason = f"the catalog lists no GPU code for {environment.name}"
+    if environment.architecture != X86_64:
+        return f"{environment.name} has no wheel with GPU code for {environment.architecture}", "Omit --gpu and --gpus."
     if environment.gpu_image:
         reason = f"{environment.name} is NVIDIA's image {environment.gpu_image}, which is made for GPUs"
     other = find_nearest_with(device, environment, catalog)

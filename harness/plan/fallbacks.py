@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from harness.model.backend import Supply
-from harness.model.environment import Device, Environment, Requirement, versions
+from harness.model.environment import Device, Environment, Requirement, describe_missing_wheel, versions
 from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.run import StandIn
 from harness.model.scenario import ENVIRONMENT, Axes, Cell, Scenario
@@ -133,12 +133,14 @@ class _FallbackSearch:
     def make_stand_in(self, role: _Candidates, name: str, *, is_itself_too: bool) -> StandIn:
         """Return the fallback `name` for an environment, with the GPU that can't run this environment, if any."""
         model = next((gpu.name for gpu in self.gpus if fit(role.of, [gpu], self.host).is_impossible), "")
-        no_python = f"Python {role.of.python} is missing, and uv can't download it"
+        reason = f"Python {role.of.python} is missing, and uv can't download it"
+        if not role.of.has_wheel:
+            reason = describe_missing_wheel(role.of)[0]
         return StandIn(
             environment=name,
             role=role.of.name,
             card=model,
-            reason=self._fit(role.of.name).reason if model else no_python,
+            reason=self._fit(role.of.name).reason if model else reason,
             is_itself_too=is_itself_too,
             pins=self.locked(role.of.name).lock.pins if self.device in role.of.devices else versions(role.of),
             caveat="" if self.device is Device.CPU else _describe_caveat(role.of, self.catalog[name]),

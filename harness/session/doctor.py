@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from harness.backends import registry
@@ -59,6 +59,7 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
     gpu_names = selection.parse_requested(gpu, gpus)
     project = Project.find()
     backend = registry.open_image_backend(project.root)
+    project = replace(project, architecture=registry.find_architecture(backend.name, project.root))
     host = backend.gpu_host
     catalog, selected = add_requested(load_environments(project), map(parse_requested, split_names(typed, "-e")))
     environments = [catalog[name] for name in resolve(selected or ["*"], list(catalog), "environment")]
@@ -76,7 +77,8 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
             selected_gpus = selection.select_gpus(gpu_names, host)
     except CannotRunHereError as error:  # the error is the result of the check
         selected_gpus, gpu_errors = [], [prerequisites.report_unavailable_gpus(error.message, error.advice)]
-    checks = backend.findings(locks, gpu_names)
+    architecture = prerequisites.check_architecture(project.architecture)
+    checks = [architecture, *backend.findings(locks, gpu_names)]
     # the driver of a remote engine can only be checked by a launch
     checks += [
         prerequisites.check_gpu_driver(host, wanted=bool(gpu_names) and host.is_here),

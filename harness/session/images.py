@@ -14,7 +14,7 @@ from harness.environments.catalog import load_environments
 from harness.environments.locks import describe_overrides, load_lock, write_lock
 from harness.environments.requested import parse_requested
 from harness.model.backend import KeptImage
-from harness.model.environment import Device, Environment, Requirement
+from harness.model.environment import ARM64, X86_64, Device, Environment, Requirement, describe_missing_wheel
 from harness.model.errors import CannotRunHereError, NothingSelectedError, UsageError
 from harness.plan.gpus import describe
 from harness.plan.selection import resolve
@@ -25,28 +25,39 @@ from harness.session.sources import WheelMaker
 _PARALLEL_LOCKS = 2
 
 
-def select_environments(names: Sequence[str] | None) -> tuple[Project, list[Environment]]:
-    """Return the project, and the environments that match names, globs or requirements; by default all."""
-    project = Project.find()
+def select_environments(names: Sequence[str] | None, architecture: str = "") -> tuple[Project, list[Environment]]:
+    """Return the project, and the environments that match names, globs or requirements; by default all.
+
+    They are for an architecture; by default, for the engine's.
+    """
+    project, engine = Project.find(), registry.find_contained(registry.AUTO)
+    project = replace(project, architecture=architecture or registry.find_architecture(engine, project.root))
     environments, selection = WheelMaker(project).resolve(
         load_environments(project), map(parse_requested, names or ["*"])
     )
     return project, [environments[name] for name in resolve(selection, list(environments), "environment")]
 
 
-def select_images(names: Sequence[str] | None, device: Device) -> tuple[Project, list[Requirement]]:
+def select_images(
+    names: Sequence[str] | None, device: Device, *, emulate: bool = False
+) -> tuple[Project, list[Requirement]]:
     """Return the project, and the selected environments that have an image for the device.
 
-    Raises NothingSelectedError if there are none.
+    With `emulate`, they are for the architecture that isn't the engine's. Raises NothingSelectedError if there are
+    none.
     """
     project, environments = select_environments(names)
+    if emulate:
+        project, environments = select_environments(names, X86_64 if project.architecture != X86_64 else ARM64)
     requirements = [
         load_lock(project, environment, device) for environment in environments if device in environment.devices
     ]
     if not requirements:
         names = ", ".join(environment.name for environment in environments)
         devices = sorted({kind.value for environment in environments for kind in environment.devices})
-        raise NothingSelectedError(f"There is no {device.value} image of {names}.", f"Use --device {devices[0]}.")
+        advice = f"Use --device {devices[0]}." if devices else describe_missing_wheel(environments[0])[1]
+        machine = "" if devices else f" for {project.architecture}"
+        raise NothingSelectedError(f"There is no {device.value} image of {names}{machine}.", advice)
     return project, requirements
 
 
@@ -109,13 +120,15 @@ def _describe_image(image: KeptImage) -> dict[str, Any]:
     return {"state": image.state.value, **({"size_bytes": image.size_bytes, "id": image.id} if image.id else {})}
 
 
-def lock(names: Sequence[str] | None, device: Device | None) -> Iterator[tuple[Requirement, bool, str]]:
-    """Resolve and write the locks of these environments for a device (None: both).
+def lock(
+    names: Sequence[str] | None, device: Device | None, architecture: str
+) -> Iterator[tuple[Requirement, bool, str]]:
+    """Resolve and write the locks of these environments for a device (None: both) and an architecture.
 
     Yield each environment, whether its lock changed, and a description of its replaced packages (empty if there are
     none).
     """
-    project, environments = select_environments(names)
+    project, environments = select_environments(names, architecture)
     targets = [(entry, kind) for entry in environments for kind in entry.devices if device in (None, kind)]
     with ThreadPoolExecutor(_PARALLEL_LOCKS) as pool:
         changes = [pool.submit(write_lock, project, environment, kind) for environment, kind in targets]

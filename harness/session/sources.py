@@ -81,7 +81,7 @@ class WheelMaker:
         if (saved_environment := _find_saved_environment(spec, base)) is not None:
             return saved_environment
         if (path := sources.find_wheel(spec)) is not None:
-            wheel = sources.keep_wheel(path, spec.package, base.python)
+            wheel = sources.keep_wheel(path, spec.package, base.python, base.architecture)
             digest = wheel.name.partition("/")[0]
             short = f"{re.sub(r'[^a-z0-9.]+', '-', wheel.version)}-{digest[:8]}"
             description = f"the file {path.name} ({digest[:12]})"
@@ -172,7 +172,9 @@ class WheelMaker:
                 folder.mkdir(parents=True)
             source.snapshot.export(files)
             sources.check_name(files, spec.package)
-            (lock / "build.txt").write_text(sources.build_lock(files, base.python, instant), encoding="utf-8")
+            (lock / "build.txt").write_text(
+                sources.build_lock(files, base.python, instant, base.architecture), encoding="utf-8"
+            )
             backend.build_wheel(
                 WheelRecipe(
                     package=spec.package,
@@ -189,7 +191,7 @@ class WheelMaker:
                 raise CannotRunHereError(
                     f"The build of {spec.package} created {counted(len(wheel_paths), 'wheel')} instead of one."
                 )
-            return sources.keep_wheel(wheel_paths[0], spec.package, base.python)
+            return sources.keep_wheel(wheel_paths[0], spec.package, base.python, base.architecture)
 
 
 def rename_requirements(requirements: Mapping[str, Requirement], environment: Environment) -> dict[str, Requirement]:
@@ -227,7 +229,7 @@ def _find_saved_environment(spec: FromSource, base: Environment) -> Environment 
     saved_environments = [
         environment
         for environment in map(adhoc.load_saved, names)
-        if environment is not None and environment.asked == text
+        if environment is not None and (environment.asked, environment.architecture) == (text, base.architecture)
     ]
     usable = (environment for environment in saved_environments if get_wheel_path(environment.wheel).is_file())
     return next(usable, None)

@@ -20,7 +20,7 @@ from harness.model.errors import CannotRunHereError
 from tests.machine.gpu.library import DIVIDED, H100, K80, NEW, OLD, Library
 
 #: Those that follow, whatever this machine has; others may come between and after them.
-SURROUNDINGS = ["Docker", "buildx"]
+SURROUNDINGS = ["architecture", "Docker", "buildx"]
 
 
 def run(*arguments: str) -> Result:
@@ -39,7 +39,7 @@ def test_listening_has_a_score_and_every_check_has_a_line():
     names = [check["name"] for check in document["checks"]]
     checks = names[: names.index("Docker")]
     assert len(set(checks)) == len(checks) == len(system.CHECKS)
-    assert names[len(checks) : len(checks) + 2] == SURROUNDINGS
+    assert names[len(checks) : len(checks) + 3] == SURROUNDINGS
     for check in document["checks"]:
         assert check["level"] in set(Level)
         assert check["value"]
@@ -59,7 +59,7 @@ def test_it_does_not_listen_while_a_run_measures():
     assert isinstance(refused.exception, CannotRunHereError)
     document = json.loads(result.stdout)
     assert "score_percent" not in document
-    assert [check["name"] for check in document["checks"]][:2] == SURROUNDINGS
+    assert [check["name"] for check in document["checks"]][:3] == SURROUNDINGS
 
 
 @pytest.fixture

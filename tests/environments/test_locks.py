@@ -1,6 +1,8 @@
+from dataclasses import replace
+
 from harness.environments.catalog import load_environments
 from harness.environments.locks import load_lock, lock_file
-from harness.model.environment import Device, Environment, installed, normalize, pins
+from harness.model.environment import ARM64, X86_64, Device, Environment, installed, normalize, pins
 from harness.model.errors import UsageError
 from harness.project import Project
 from tests.errors import catch_text
@@ -17,13 +19,22 @@ def test_pins_are_read_with_normalised_names():
 
 
 def test_the_projects_locks_are_those_of_its_environments_and_hold_what_they_name(project):
-    environments = load_environments(project).values()
+    environments = [
+        environment
+        for architecture in (X86_64, ARM64)
+        for environment in load_environments(replace(project, architecture=architecture)).values()
+    ]
     pairs = [(environment, device) for environment in environments for device in environment.devices]
+    # a release has no wheel for arm64 before 2.7
+    assert {environment.architecture for environment, _ in pairs if environment.release < (2, 7)} == {X86_64}
+    assert sum(environment.architecture == ARM64 for environment, _ in pairs) >= 16
     assert {lock_file(project, *pair) for pair in pairs} == set(project.locks.iterdir())
     for environment, device in pairs:
         lock = load_lock(project, environment, device).lock
         assert installed("tensorflow", lock.pins) == environment.tensorflow
         assert not environment.keras or lock.pins["keras"] == environment.keras
+        names = set(lock.pins) & {"tensorflow-cpu", "tensorflow-aarch64", "tensorflow-cpu-aws"}
+        assert not names or ("tensorflow-cpu" in names) == (environment.architecture == X86_64)
         # old source packages are built with the lock's own tools
         assert environment.gpu_image or {"setuptools", "wheel"} <= set(lock.pins)
         if device is Device.GPU:

@@ -208,3 +208,14 @@ def test_a_backend_of_keras_needs_keras_3_and_its_package(snapshot):
         assert len(able) + len(unable) == 1
         problems[f"{backend} with {pins}"] = [[entry.reason, entry.advice] for entry in unable]
     assert problems == snapshot
+
+
+def test_on_arm64_releases_without_a_wheel_and_gpus_are_refused():
+    catalog = load_environments(Project(ROOT, architecture="arm64"))
+    cells = [cell("tf2.6", Device.CPU), cell("tf2.7", Device.CPU), cell("tf2.15")]
+    available, unavailable = split(cells, catalog=catalog)
+    assert available == [cells[1]]
+    assert [(entry.reason, entry.advice) for entry in unavailable] == [
+        ("tf2.6 has no wheel for arm64", "TensorFlow 2.7 and later have."),
+        ("tf2.15 has no wheel with GPU code for arm64", "Omit --gpu and --gpus."),
+    ]

@@ -86,6 +86,11 @@ class DockerBackend(ImageBackend):
         """The GPUs of the engine's machine, as far as they are known without a request to the engine."""
         return gpus.find_host()
 
+    @property
+    def architecture(self) -> str:
+        """The architecture of the engine's machine. Raises CannotRunHereError if no engine is running."""
+        return self.engine.architecture
+
     def check(self) -> str:
         """Return a description of the engine. Raises CannotRunHereError if no engine is running."""
         return self.engine.facts.engine
@@ -240,9 +245,11 @@ class DockerBackend(ImageBackend):
         requirements: Sequence[Requirement],
         progress: Progress,
         jobs: int | None = None,
+        *,
+        emulate: bool = False,
     ) -> Preparation:
         """Pull or build missing and outdated images, `jobs` at a time. The result contains each image's id."""
-        prepared = self.images.prepare(requirements, progress, jobs)
+        prepared = self.images.prepare(requirements, progress, jobs, emulate=emulate)
         tags = {requirement.name: recipe.make_tag(requirement) for requirement in requirements}
         self._ids.update((tags[name], image) for name, image in prepared.images.items())
         return prepared

@@ -23,6 +23,7 @@ from harness.backends.untrusted_text import join_lines
 from harness.files import get_cache_dir
 from harness.machine.child_process import guard_command
 from harness.machine.uv import is_writable
+from harness.model.environment import X86_64
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import escape
 
@@ -88,10 +89,12 @@ class Builder:
     """Builds targets, each in its own process. The engine builds shared parts once.
 
     `root` is the folder with docker-bake.hcl. Several threads may build at a time; `stop` ends all builds.
+    `architecture` is the architecture of the images.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, architecture: str = X86_64) -> None:
         self._root = root
+        self._environ = {"ARCHITECTURE": "" if architecture == X86_64 else architecture}
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self.is_stopped = False
@@ -152,7 +155,7 @@ class Builder:
                 guard_command([*command, target]),
                 cwd=self._root,
                 # newer versions of buildx ask before they read folders outside the project, but the user named them
-                env={**make_environ(), "BUILDX_BAKE_ENTITLEMENTS_FS": "0"},
+                env={**make_environ(), **self._environ, "BUILDX_BAKE_ENTITLEMENTS_FS": "0"},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

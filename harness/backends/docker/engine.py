@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.model.backend import HERE, REMOTE, BackendFacts
 from harness.model.defaults import ENGINE_TIMEOUT
+from harness.model.environment import normalize_architecture
 from harness.model.errors import CannotRunHereError
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ class Engine:
         return str(self.info.get("ServerVersion", ""))
 
     @property
+    def architecture(self) -> str:
+        """The architecture of the engine's machine, by its name in harness."""
+        return normalize_architecture(str(self.info.get("Architecture", "")))
+
+    @property
     def is_podman(self) -> bool:
         """Whether the engine is Podman, which provides Docker's interface."""
         return "BuildahVersion" in self.info
@@ -71,7 +77,7 @@ class Engine:
             where=HERE if self.is_here else REMOTE,
             system=info.get("OperatingSystem", ""),
             kernel=info.get("KernelVersion", ""),
-            architecture=info.get("Architecture", ""),
+            architecture=self.architecture,
             cpus=info.get("NCPU", 0),
             memory_bytes=info.get("MemTotal", 0),
             storage=info.get("Driver", ""),

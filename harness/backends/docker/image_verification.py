@@ -16,6 +16,10 @@ from harness.model.errors import CannotRunHereError
 #: The time limits in seconds for listing the packages, and for reading the GPU code in up to 4 GB of libraries.
 _PACKAGES_SECONDS, _CODE_SECONDS = 60.0, 300.0
 
+#: A program that computes with TensorFlow, and the time limit with an emulated processor.
+_IMPORT = b"import platform, tensorflow as tf; print(tf.__version__, platform.machine(), int(tf.constant(2) * 3))"
+_IMPORT_SECONDS = 600.0
+
 
 def verify_image(engine: Engine, image: str, requirement: Requirement, run: str) -> Verification:
     """Compare the packages in an image with the lock, and read the image's GPU code if it was assumed.
@@ -32,9 +36,19 @@ def verify_image(engine: Engine, image: str, requirement: Requirement, run: str)
     if environment.gpu_image:
         # NVIDIA's image has packages that aren't in the lock
         verification = replace(verification, extra={})
+    if environment.architecture != engine.architecture:
+        verification = replace(verification, imported=_import_tensorflow(engine, image, environment, run))
     if requirement.device is Device.GPU and environment.is_unread:
         verification = replace(verification, read=_read_gpu_code(engine, image, environment, run))
     return verification
+
+
+def _import_tensorflow(engine: Engine, image: str, environment: Environment, run: str) -> str:
+    """Import TensorFlow with an emulated processor. Return its version and the processor's architecture."""
+    stdout, stderr, ending = run_script(engine, image, _IMPORT, run=run, seconds=_IMPORT_SECONDS)
+    if not ending.clean:
+        raise CannotRunHereError(f"{environment.name} could not import TensorFlow ({ending}):\n{stderr}")
+    return stdout.strip()
 
 
 def _read_gpu_code(engine: Engine, image: str, environment: Environment, run: str) -> Environment | None:

@@ -29,8 +29,9 @@ from harness.model.backend import (
     Stage,
     WheelRecipe,
 )
-from harness.model.environment import Device, Requirement
+from harness.model.environment import Device, Requirement, normalize_architecture
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
+from harness.model.texts import joined
 
 #: The largest number of builds at a time. With more, builds would wait for the disk, because they copy packages.
 _MAX_BUILDS = 8
@@ -109,12 +110,17 @@ class Images:
         requirements: Sequence[Requirement],
         progress: Progress,
         jobs: int | None = None,
+        *,
+        emulate: bool = False,
     ) -> Preparation:
         """Pull or build images that aren't up to date. The result has the id of each image.
 
         Up to `jobs` images are built at a time; the default depends on the number of CPUs. If a build fails, the other
-        builds continue. Raises CannotRunHereError if there is no builder, or if no image is available at all.
+        builds continue. Raises CannotRunHereError if there is no builder, if no image is available at all, or, without
+        `emulate`, if the engine would have to emulate another processor.
         """
+        if not emulate:
+            self._refuse_emulation(requirements)
         at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MAX_BUILDS)
         missing = self.unprepared(requirements)
         missing_bases = self.unprepared(_find_bases(missing))
@@ -133,6 +139,20 @@ class Images:
                 reason = errors.get(name, "the build produced no image")
                 unavailable[name] = self._make_unavailable_error(requirement, reason)
         return Preparation(images, unavailable).refuse_nothing()
+
+    def _refuse_emulation(self, requirements: Sequence[Requirement]) -> None:
+        """Raise CannotRunHereError if containers would be for another architecture than the engine's."""
+        default = os.environ.get("DOCKER_DEFAULT_PLATFORM", "").split("/")[1:2]
+        wanted = {requirement.environment.architecture for requirement in requirements}
+        wanted.update(map(normalize_architecture, default))
+        if others := sorted(wanted - {self._engine.architecture}):
+            reason = "DOCKER_DEFAULT_PLATFORM asks for" if default else "The environments are for"
+            raise CannotRunHereError(
+                f"{reason} {joined(others)}, but the Docker Engine runs on {self._engine.architecture}. It would "
+                "emulate the processor, and emulated times say nothing about a real one.",
+                f"{'Unset DOCKER_DEFAULT_PLATFORM, or measure' if default else 'Measure'} with an engine on "
+                f"{joined(others)}. To only check images: harness images verify --emulate",
+            )
 
     def push(self, requirements: Iterable[Requirement], progress: Progress) -> None:
         """Push images of the engine to the registry in REGISTRY.
@@ -199,7 +219,7 @@ class Images:
         """Pull or build images. Return the builder's last lines for each failed build, by environment."""
         if not requirements:
             return {}
-        builder, progress_lock = Builder(self._root), threading.Lock()
+        builder, progress_lock = Builder(self._root, requirements[0].environment.architecture), threading.Lock()
 
         def report(step: PreparationStep) -> None:
             with progress_lock:
@@ -258,7 +278,7 @@ class Images:
         """Build a wheel from a source in a container without a network, into a folder. Raises CannotRunHereError."""
         check()
         check_driver()
-        builder = Builder(self._root)
+        builder = Builder(self._root, self._engine.architecture)
         settings = {
             "contexts.source": str(wheel.source),
             "contexts.locks": str(wheel.lock.parent),

@@ -40,7 +40,7 @@ def make_tag(requirement: Requirement) -> str:
 
 def make_reference(registry: str, environment: Environment, device: Device) -> str:
     """Return the name of an environment's image, as in docker-bake.hcl."""
-    return f"{registry}harness/{environment.name}:{device.value}"
+    return f"{registry}harness/{environment.name}:{device.value}{environment.suffix}"
 
 
 def name_target(environment: Environment, device: Device) -> str:
@@ -82,6 +82,9 @@ def _read_stages(root: Path, requirement: Requirement) -> list[str]:
     stages = re.findall(r"^FROM (\S+)", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     if not stages:
         raise HarnessError(f"{path} doesn't contain a FROM line.")
+    if requirement.environment.suffix:  # the registry's own name for Python's images of one architecture
+        names = (f"{requirement.environment.architecture}v8/{stage}" for stage in stages)
+        stages = [name if "/python:" in name else stage for name, stage in zip(names, stages, strict=True)]
     return stages
 
 

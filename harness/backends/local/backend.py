@@ -134,6 +134,7 @@ class LocalBackend(RegisteredBackend):
         ]
         return BackendFacts(
             self.name,
+            architecture=self.architecture,
             engine=f"none: virtual environments{f' in a {container} container' if container else ''}",
             priority=f"nice value {niceness.LOWEST}" if self._priority_cpus else "",
             gpus_by="the driver of this machine" if self._gpus else "",

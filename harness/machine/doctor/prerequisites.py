@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, make_result
-from harness.model.environment import Device
+from harness.model.environment import ARM64, X86_64, Device
 from harness.model.gpu import Gpu, GpuHost, format_instances, format_version
 from harness.model.texts import counted, format_plain
 
@@ -23,6 +23,17 @@ ENVIRONMENT_BYTES = {Device.CPU: 2 * 10**9, Device.GPU: 8 * 10**9}
 
 #: Disk space for logs, results and the builder, in addition to the images.
 SPARE_BYTES = 2 * 10**9
+
+
+def check_architecture(architecture: str) -> CheckResult:
+    """Check whether TensorFlow has wheels for the processors that run launches."""
+    value = {X86_64: architecture, ARM64: f"{architecture}: releases from 2.7 on, without GPUs"}.get(architecture)
+    return make_result(
+        "architecture",
+        Level.GOOD if value else Level.BAD,
+        value or architecture or NOT_SHOWN,
+        f"TensorFlow has wheels for {X86_64} and {ARM64}. Use another machine.",
+    )
 
 
 def check_docker(version: str, *, where: str, is_podman: bool) -> CheckResult:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from harness.backends import registry
 from harness.machine import host
 from harness.model.environment import Device
 from harness.model.errors import UnavailableError
@@ -42,7 +43,9 @@ def plan(
     doesn't have a requested GPU.
     """
     host.require_linux()
-    draft = Draft(request=request, project=Project.find(), lacking=lacking or {})
+    project = Project.find()
+    project = replace(project, architecture=registry.find_architecture(request.backend, project.root))
+    draft = Draft(request=request, project=project, lacking=lacking or {})
     draft = choose_machine(draft)
     draft = load_scenarios(draft)
     draft = resolve_environments(draft, say, wait=wait, builds=builds)

@@ -128,6 +128,7 @@ def test_the_gpu_code_in_an_image_is_read_if_it_was_assumed(backend, monkeypatch
     outputs: list[str] = []
     monkeypatch.setattr(image_verification, "run_script", lambda *_, **__: (outputs.pop(0), "it failed", Ending(0)))
     monkeypatch.setattr(DockerBackend, "_get_image_id", lambda *_: "sha256:1")
+    backend.engine = SimpleNamespace(architecture="x86_64")
     assumed = replace(environment, gpu_code_of="2.21.0")
     for checked, gpu_code, returned in (
         (assumed, modules, replace(environment, gpu_code="sm_90 compute_120")),
@@ -140,6 +141,11 @@ def test_the_gpu_code_in_an_image_is_read_if_it_was_assumed(backend, monkeypatch
     outputs[:] = [packages, "no JSON"]
     with pytest.raises(CannotRunHereError, match="it failed"):
         backend.verify(Requirement(assumed, Device.GPU, Lock(Path("none"), "0", {})))
+    # with an emulated processor, TensorFlow is imported too
+    emulated = replace(environment, architecture="arm64")
+    outputs[:] = [packages, "2.23.0 aarch64 6\n"]
+    verification = backend.verify(Requirement(emulated, Device.CPU, Lock(Path("none"), "0", {})))
+    assert verification.lines()[-1] == "TensorFlow works on an emulated processor: 2.23.0 aarch64 6"
 
 
 #: Environments whose image is there, and is not.

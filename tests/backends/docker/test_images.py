@@ -25,6 +25,7 @@ class FakeEngine:
     def __init__(self, had):
         self.api = self
         self.had, self.remote, self.pushed, self.filters = had, {}, [], []
+        self.architecture = "x86_64"
         self.refusal = ""
 
     def inspect_image(self, name):
@@ -113,7 +114,7 @@ def world(tmp_path, monkeypatch):
     world = World(tmp_path)
     monkeypatch.setattr(images, "check", lambda: None)
     monkeypatch.setattr(images, "check_driver", lambda: None)
-    monkeypatch.setattr(images, "Builder", lambda root: world)
+    monkeypatch.setattr(images, "Builder", lambda *_: world)
     return world
 
 
@@ -284,3 +285,14 @@ def test_a_wheel_is_built_from_the_files_and_its_failure_is_told(world, tmp_path
     world.broken["wheel"] = "the last line"
     with pytest.raises(CannotRunHereError, match=r"of mine .*\nERROR: the last line"):
         world.images.build_wheel(recipe, tmp_path / "out")
+
+
+@pytest.mark.parametrize("asked", ["", "linux/arm64"])
+def test_a_processor_is_never_emulated_for_a_measurement(world, monkeypatch, asked):
+    monkeypatch.setenv("DOCKER_DEFAULT_PLATFORM", asked)
+    requirement = world.one
+    if not asked:
+        requirement = replace(requirement, environment=replace(requirement.environment, architecture="arm64"))
+    with pytest.raises(CannotRunHereError, match="arm64, but the Docker Engine runs on x86_64"):
+        world.prepare(requirement)
+    assert not world.targets
