@@ -49,6 +49,8 @@ variable "ENVIRONMENTS" {
     { name = "tf2.19", tensorflow = "2.19.1", python = "3.11", released = "2025-08-13", as_of = "2025-08-25T00:00:00Z", cuda = "12.5", cudnn = "9.3", gpu_code = "sm_60 sm_70 sm_80 sm_89 compute_90", ptx_alone = "compute_90 of PTX 8.5", cudnn_code = "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90" },
     { name = "tf2.20", tensorflow = "2.20.0", python = "3.11", released = "2025-08-13", as_of = "2025-09-01T00:00:00Z", cuda = "12.5", cudnn = "9.3", gpu_code = "sm_60 sm_70 sm_80 sm_89 compute_90", ptx_alone = "compute_90 of PTX 8.5", cudnn_code = "sm_75 sm_80 sm_90 sm_100 sm_120" },
     { name = "tf2.21", tensorflow = "2.21.0", python = "3.11", released = "2026-03-06", as_of = "2026-04-15T00:00:00Z", cuda = "12.5", cudnn = "9.3", gpu_code = "sm_60 sm_70 sm_80 sm_89 compute_90", ptx_alone = "compute_90 of PTX 8.5", cudnn_code = "sm_75 sm_80 sm_90 sm_100 sm_120 sm_121" },
+    # a release candidate, with the stable Keras of its day in place of the nightly one that it requires
+    { name = "tf2.22", tensorflow = "2.22.0rc0", keras = "3.15.1", python = "3.11", released = "2026-09-22", as_of = "2026-10-15T00:00:00Z" },
   ]
 }
 

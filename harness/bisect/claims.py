@@ -9,7 +9,7 @@ from harness.environments.lines import resolve
 from harness.environments.requested import ReleaseLine, parse_requested
 from harness.model.errors import UsageError
 from harness.model.scenario import Claim, Scenario
-from harness.plan.claims import find_claims
+from harness.plan.claims import find_claims, find_newest
 from harness.project import Project
 from harness.scenarios.catalog import find_scenarios
 
@@ -46,7 +46,7 @@ def complete(request: BisectRequest) -> BisectRequest:
             name = f"tf{'.'.join(claim.fixed.split('.')[:2])}"
             good = name if claim.fixed and name in environments else ""
         elif not request.bad:
-            last_name = [environment.name for environment in environments.values() if not environment.gpu_image][-1]
+            last_name = find_newest(environments)
     return replace(
         request,
         issue=claim.issue.short,

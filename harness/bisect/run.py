@@ -27,6 +27,7 @@ from harness.files import write_atomically
 from harness.model.environment import TENSORFLOW
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.scenario import GROWTH
+from harness.plan.claims import find_newest
 from harness.plan.selection import resolve
 from harness.project import Project
 from harness.report import markdown
@@ -116,7 +117,9 @@ def _find_package(request: BisectRequest) -> str:
 def _make_release_search(request: BisectRequest) -> Search:
     environments = load_environments(Project.find())
     names = [
-        environment.name for environment in environments.values() if not environment.asked and not environment.gpu_image
+        environment.name
+        for environment in environments.values()
+        if not (environment.asked or environment.gpu_image or environment.is_candidate)
     ]
     first, last = (names[-1], names[0]) if request.fix else (names[0], names[-1])
     environments, ends = add_requested(environments, map(parse_requested, [request.good or first, request.bad or last]))
@@ -170,8 +173,8 @@ def _list_versions(request: BisectRequest, package: str, probe: Probe) -> tuple[
 
 def _list_commits(request: BisectRequest) -> tuple[list[Candidate], bool]:
     """Return the commits between the ends, and whether the older commit is the bad one."""
-    names = [entry.name for entry in load_environments(Project.find()).values() if not entry.gpu_image]
-    environment, folder = request.environment or names[-1], Path(request.repository).expanduser()
+    newest = find_newest(load_environments(Project.find()))
+    environment, folder = request.environment or newest, Path(request.repository).expanduser()
     if not folder.is_dir():
         raise UsageError(
             f"The folder {request.repository} doesn't exist.", "Pass a clone on this machine with --repository."

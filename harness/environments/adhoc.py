@@ -350,12 +350,16 @@ def _parse_release(version: str) -> tuple[int, ...]:
 
 
 def find_nearest_release(version: str, known: Sequence[Environment]) -> Environment:
-    """Return the catalog's environment of the same minor release, or of the nearest earlier one, or the oldest."""
+    """Return the stable environment of the same minor release, or of the nearest earlier one, or the oldest."""
 
     def get_minor(environment: Environment) -> tuple[int, ...]:
         return _parse_release(environment.tensorflow)
 
-    releases = [environment for environment in known if not environment.asked and not environment.gpu_image]
+    releases = [
+        environment
+        for environment in known
+        if not (environment.asked or environment.gpu_image or environment.is_candidate)
+    ]
     if not releases:
         raise UsageError("The catalog is empty, so the versions of Python and CUDA are unknown.")
     earlier = [environment for environment in releases if get_minor(environment) <= _parse_release(version)]

@@ -6,6 +6,7 @@ A lock has the package versions of the release's date.
 import hashlib
 import re
 import shlex
+import sys
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
@@ -32,7 +33,7 @@ from harness.model.environment import (
     differences,
     pins,
 )
-from harness.model.errors import CannotRunHereError, UsageError, explain_unwritable
+from harness.model.errors import CannotRunHereError, UnavailableError, UsageError, explain_unwritable
 from harness.model.texts import joined
 from harness.project import Project
 
@@ -56,7 +57,7 @@ _FIRST_CUDA_EXTRA = Version("2.15")
 #: The parts of CUDA that TensorFlow loads. Its profiler needs CUPTI. XLA needs nvcc's assembler and device library.
 _CUDA = ("cuda-runtime", "cublas", "cufft", "curand", "cusolver", "cusparse", "cudnn", "cuda-cupti", "cuda-nvcc")
 #: Dependencies of these packages, and packages that newer releases also load.
-_OTHER_CUDA = ("cuda-nvrtc", "nccl", "nvjitlink", "nvtx")
+_OTHER_CUDA = ("cuda-nvrtc", "nccl", "nvjitlink", "nvshmem", "nvtx")
 
 
 #: uv's option against builds, which uv's messages also name.
@@ -266,18 +267,27 @@ def _list_tensorflow(environment: Environment, device: Device) -> list[str]:
 def resolve(project: Project, environment: Environment, device: Device, builds: Builds = Builds.KNOWN) -> str:
     """Return the text of the lock as of `environment.as_of`, which is the same at any time and on any machine.
 
-    Old source packages must be built to read their dependencies, if `builds` allows that. So this needs an
-    interpreter of the environment's Python, and raises UnavailableError without one. If the requirements can't be
-    resolved, raises CannotRunHereError with the resolver's message, or UsageError for an ad-hoc environment.
+    Old source packages must be built to read their dependencies, if `builds` allows that, with an interpreter of the
+    environment's Python. Raises UnavailableError if it is missing and there isn't a wheel of each package. If the
+    requirements can't be resolved, raises CannotRunHereError with the resolver's message, or UsageError for an ad-hoc
+    environment.
     """
-    python = find_python(environment.python)
+    interpreter, missing = _find_interpreter(environment.python)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "asked.txt"
-        file.write_text("\n".join(list_inputs(environment, device)) + "\n", encoding="utf-8")
+        inputs = list_inputs(environment, device)
+        file.write_text("\n".join(inputs) + "\n", encoding="utf-8")
         options = ["--no-deps"] if environment.gpu_image else []
         options += _list_build_options(project, environment, builds)
-        options += [f"--python={python}", *_list_time_options(environment)]
-        process = index.compile_lock(file, environment.architecture, *options)
+        options += [*interpreter, *_list_time_options(environment)]
+        if environment.is_candidate and any(text.startswith("keras==") for text in inputs):
+            # it requires a nightly Keras, which would be installed over the stable one
+            dropped = file.with_name("dropped.txt")
+            dropped.write_text("keras-nightly ; python_version < '0'\n", encoding="utf-8")
+            options.append(f"--overrides={dropped}")
+        process = index.compile_lock(file, environment.architecture, *dict.fromkeys(options))
+    if process.returncode and missing and "network was disabled" not in process.stderr:
+        raise missing
     if process.returncode:
         is_requested = environment.asked and process.returncode == index.NO_SOLUTION
         error = UsageError if is_requested else CannotRunHereError
@@ -287,6 +297,14 @@ def resolve(project: Project, environment: Environment, device: Device, builds: 
             _add_trust_advice(process.stderr),
         )
     return _format_heading(environment, device) + process.stdout
+
+
+def _find_interpreter(python: str) -> tuple[list[str], UnavailableError | None]:
+    """Return uv's options for Python X.Y, and the error if it is missing here. Without it, nothing can be built."""
+    try:
+        return [f"--python={find_python(python)}"], None
+    except UnavailableError as error:
+        return [f"--python={sys.executable}", f"--python-version={python}", _NO_BUILD], error
 
 
 def resolve_moved(project: Project, environment: Environment, device: Device, builds: Builds = Builds.KNOWN) -> str:
@@ -301,7 +319,7 @@ def resolve_moved(project: Project, environment: Environment, device: Device, bu
         description = _describe_base(base.name, lock.sha256)
         return f"{_format_heading(environment, device)}# {description}: {environment.source}.\n{lines}"
     text = lock.path.read_text(encoding="utf-8")
-    options = [f"--python={find_python(environment.python)}", *_list_time_options(environment)]
+    options = [*_find_interpreter(environment.python)[0], *_list_time_options(environment)]
     options += _list_build_options(project, environment, builds)
     try:
         lines = lock_overrides.resolve(
@@ -310,7 +328,7 @@ def resolve_moved(project: Project, environment: Environment, device: Device, bu
             list_inputs(base, device),
             _list_overrides(environment, device),
             architecture=environment.architecture,
-            options=options,
+            options=[*dict.fromkeys(options)],
         )
     except UsageError as error:
         error.advice = _add_trust_advice(error.message, error.advice)

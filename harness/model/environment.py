@@ -141,6 +141,13 @@ class Environment:
         return version.major, version.minor, version.micro
 
     @property
+    def is_candidate(self) -> bool:
+        """Whether TensorFlow is a release candidate or a daily wheel, and not a stable release."""
+        from packaging.version import Version
+
+        return Version(self.tensorflow).is_prerelease
+
+    @property
     def replaced(self) -> list[str]:
         """The packages that the environment's own wheel replaces; empty without such a wheel."""
         package = normalize(self.wheel.rpartition("/")[2].partition("-")[0])

@@ -112,12 +112,14 @@ def make_suite(
 
 
 def find_newest(environments: Mapping[str, Environment]) -> str:
-    """Return the name of the catalog's environment with the newest release; if there are several, the first one.
+    """Return the name of the catalog's environment with the newest stable release; if there are several, the first one.
 
     Raises UsageError if the catalog has no release.
     """
     releases = [
-        environment for environment in environments.values() if not environment.asked and not environment.gpu_image
+        environment
+        for environment in environments.values()
+        if not (environment.asked or environment.gpu_image or environment.is_candidate)
     ]
     if not releases:
         raise UsageError(

@@ -25,6 +25,7 @@ from harness.model.backend import WheelRecipe
 from harness.model.environment import TENSORFLOW, Environment, Requirement
 from harness.model.errors import CannotRunHereError, HarnessError, NothingSelectedError, UsageError
 from harness.model.texts import counted
+from harness.plan.claims import find_newest
 from harness.plan.selection import make_unknown_error
 from harness.project import Project
 from harness.session import trust
@@ -262,8 +263,7 @@ def _select_environment(environments: Sequence[str]) -> str:
             f"--package replaces a package in one environment, but -e selects {len(environments)}.",
             f"Pass only one, such as -e {environments[0]}",
         )
-    catalog = [environment for environment in load_environments(Project.find()).values() if not environment.gpu_image]
-    return environments[0] if environments else catalog[-1].name
+    return environments[0] if environments else find_newest(load_environments(Project.find()))
 
 
 def _find_repository(package: str) -> str:
