@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.environments import index
 from harness.machine import git
-from harness.model.environment import NIGHTLIES, TENSORFLOW, X86_64, Environment
+from harness.model.environment import NIGHTLIES, TENSORFLOW, Environment
 from harness.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def find_moving(text: str, package: str, pins: Mapping[str, str], held: str = ""
 
 
 def find_versions_between(
-    good: str, bad: str, package: str, pins: Mapping[str, Mapping[str, str]], python: str, *, architecture: str = X86_64
+    good: str, bad: str, package: str, pins: Mapping[str, Mapping[str, str]], python: str
 ) -> list[Candidate]:
     """Return the versions of a package between two environments.
 
@@ -121,7 +121,7 @@ def find_versions_between(
     held_version = pins[bad].get("keras-nightly", "") if package in NIGHTLIES else ""
     first, last = (find_moving(text, package, pins[text], held_version) for text in (good, bad))
     if package not in TENSORFLOW:
-        candidates = list_package_versions(replace(first, base=last.base), last, python, architecture)
+        candidates = list_package_versions(replace(first, base=last.base), last, python)
         # an environment can't get a version that it already has
         own_version = pins.get(last.base, {}).get(package)
         return [
@@ -130,16 +130,14 @@ def find_versions_between(
             else candidate
             for candidate in candidates
         ]
-    candidates = list_package_versions(first, last, python, architecture)
+    candidates = list_package_versions(first, last, python)
     # keep the names of releases in the catalog, because they have images
     ends = {first.version: good, last.version: bad}
     release_names = {version: text for version, text in ends.items() if "==" not in text}
     return [replace(candidate, text=release_names.get(candidate.version, candidate.text)) for candidate in candidates]
 
 
-def list_package_versions(
-    first: MovingPackage, last: MovingPackage, python: str, architecture: str = X86_64
-) -> list[Candidate]:
+def list_package_versions(first: MovingPackage, last: MovingPackage, python: str) -> list[Candidate]:
     """Return every version of a package from `first` to `last`, with all other packages as in `last`.
 
     A version that was yanked, or has no wheel for Python X.Y, has a reason in `unknown`. Raises UsageError if both
@@ -163,7 +161,7 @@ def list_package_versions(
         if version not in (low, high):
             if entry.yanked:
                 reason = f"it was yanked: {entry.yanked}"
-            elif not entry.fits(python, architecture):
+            elif not entry.fits(python):
                 reason = f"no wheel for Python {python}"
         date = entry.uploaded.date().isoformat() if entry.uploaded else ""
         candidates.append(Candidate(last.text(entry.version), date, entry.version, reason))

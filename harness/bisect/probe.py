@@ -125,10 +125,9 @@ class Probe:
         """Return the versions of an environment's packages, from its lock file."""
         return self._load_requirement(text).lock.pins
 
-    def find_target(self, text: str) -> tuple[str, str]:
-        """Return the Python version of an environment, X.Y, and its architecture."""
-        environment = self._load_requirement(text).environment
-        return environment.python, environment.architecture
+    def python(self, text: str) -> str:
+        """Return the Python version of an environment, X.Y."""
+        return self._load_requirement(text).environment.python
 
     def commits(self) -> dict[str, str]:
         """Return the commit of TensorFlow in each measured environment that reports one."""

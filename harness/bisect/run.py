@@ -116,11 +116,7 @@ def _find_package(request: BisectRequest) -> str:
 
 def _make_release_search(request: BisectRequest) -> Search:
     environments = load_environments(Project.find())
-    names = [
-        environment.name
-        for environment in environments.values()
-        if not (environment.asked or environment.gpu_image or environment.is_candidate)
-    ]
+    names = [environment.name for environment in environments.values() if environment.is_stable_release]
     first, last = (names[-1], names[0]) if request.fix else (names[0], names[-1])
     environments, ends = add_requested(environments, map(parse_requested, [request.good or first, request.bad or last]))
     resolve(ends, list(environments), "environment")
@@ -166,8 +162,7 @@ def _list_versions(request: BisectRequest, package: str, probe: Probe) -> tuple[
     pins = {text: probe.pins(text) for text in (good, bad)}
     moving = find_moving(bad, package, pins[bad])
     base_pins = {} if package in TENSORFLOW else {moving.base: probe.pins(moving.base)}
-    python, architecture = probe.find_target(bad)
-    candidates = find_versions_between(good, bad, package, pins | base_pins, python=python, architecture=architecture)
+    candidates = find_versions_between(good, bad, package, pins | base_pins, probe.python(bad))
     return candidates, candidates[0].version == moving.version
 
 

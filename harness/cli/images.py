@@ -3,7 +3,6 @@
 import json as codec
 import shlex
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +13,6 @@ from harness.backends import registry
 from harness.backends.wheels import VARIABLE
 from harness.cli import completion
 from harness.cli.messages import format_columns, handle_signals, say, tell_lines
-from harness.model.backend import Progress
 from harness.model.environment import ARM64, X86_64, Device
 from harness.model.errors import Exit, UsageError
 from harness.model.texts import counted
@@ -72,7 +70,8 @@ def lock(
     ] = "",
 ) -> None:
     """Write lock files with package versions from each release's date."""
-    check_architecture(architecture)
+    if architecture not in ("", X86_64, ARM64):
+        raise UsageError(f"Unknown architecture: {architecture!r}.", f"Use {X86_64} or {ARM64}.")
     for requirement, is_changed, override_text in session.images.lock(names, device, architecture):
         override_note = f" ({override_text})" if override_text else ""
         state = "written" if is_changed else "unchanged"
@@ -90,12 +89,14 @@ def build(
     ] = None,
 ) -> None:
     """Pull or build missing and outdated images."""
+    from harness.cli import display  # noqa: PLC0415 - only this command needs it
+
     count = read_whole(jobs, "--jobs", least=1) if jobs else None
     project, requirements = session.images.select_images(names, device)
     backend = registry.open_image_backend(project.root)
     if push:
         backend.check_push()
-    with handle_signals(), show_preparation() as progress:
+    with handle_signals(), display.show_preparation() as progress:
         preparation = backend.prepare(requirements, progress, jobs=count)
         if push:
             backend.images.push(
@@ -128,7 +129,9 @@ def verify(
     project, requirements = session.images.select_images(names, device, emulate=emulate)
     backend = registry.open_image_backend(project.root)
     if emulate:
-        with handle_signals(), show_preparation() as progress:
+        from harness.cli import display  # noqa: PLC0415 - only this option and `build` need it
+
+        with handle_signals(), display.show_preparation() as progress:
             backend.prepare(requirements, progress, emulate=True)
     are_correct = True
     for requirement in requirements:
@@ -173,19 +176,6 @@ def unpack(folder: Annotated[Path, typer.Argument(help="A folder that `harness i
     wheels = session.images.use_pack(folder, say)
     say("To use the pack's packages for builds and local environments:")
     typer.echo(f"export {VARIABLE}={shlex.quote(str(wheels))}")
-
-
-def show_preparation() -> AbstractContextManager[Progress]:
-    """Show the progress of images until the end of the block."""
-    from harness.cli import display  # noqa: PLC0415 - it loads slowly
-
-    return display.show_preparation()
-
-
-def check_architecture(name: str) -> None:
-    """Raise UsageError for an architecture without wheels of TensorFlow."""
-    if name not in ("", X86_64, ARM64):
-        raise UsageError(f"Unknown architecture: {name!r}.", f"Use {X86_64} or {ARM64}.")
 
 
 def format_table(rows: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -355,11 +355,7 @@ def find_nearest_release(version: str, known: Sequence[Environment]) -> Environm
     def get_minor(environment: Environment) -> tuple[int, ...]:
         return _parse_release(environment.tensorflow)
 
-    releases = [
-        environment
-        for environment in known
-        if not (environment.asked or environment.gpu_image or environment.is_candidate)
-    ]
+    releases = [environment for environment in known if environment.is_stable_release]
     if not releases:
         raise UsageError("The catalog is empty, so the versions of Python and CUDA are unknown.")
     earlier = [environment for environment in releases if get_minor(environment) <= _parse_release(version)]

@@ -22,15 +22,9 @@ VARIABLE = "ENVIRONMENTS"
 #: The largest size of a bake file in bytes. Its parser takes a second for 32 KB.
 _MAX_BYTES = 128 * 1024
 
-_FIELDS = {field.name for field in fields(Environment)} - {
-    "architecture",
-    "asked",
-    "base",
-    "gpu_code_of",
-    "line",
-    "source",
-    "wheel",
-}
+_FIELDS = {field.name for field in fields(Environment)}.difference(
+    ("architecture", "asked", "base", "gpu_code_of", "line", "source", "wheel")
+)
 _REQUIRED = ("name", "tensorflow", "python", "as_of")
 #: If an entry has one of these keys, it must have all of them.
 _GPU_KEYS = ("cuda", "cudnn", "gpu_code")
@@ -61,10 +55,7 @@ _FORMATS: Mapping[str, tuple[Callable[[str], object], str]] = {
 
 
 def load_environments(project: Project) -> dict[str, Environment]:
-    """Return every environment by name, in the catalog's order, for the project's architecture.
-
-    Raises UsageError if the bake file is invalid.
-    """
+    """Return every environment by name, for the project's architecture. Raises UsageError for an invalid bake file."""
     try:
         text = read_text(project.bake_file, most=_MAX_BYTES)
     except OSError as error:

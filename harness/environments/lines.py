@@ -45,7 +45,7 @@ def resolve(line: ReleaseLine, known: Mapping[str, Environment]) -> tuple[Named 
         if match[1] != "latest":
             return f"{match[1]}=={find_version(match[1])}"
         version = find_version("tensorflow")
-        catalog = (environment for environment in known.values() if not environment.asked and not environment.gpu_image)
+        catalog = (environment for environment in known.values() if environment.is_stable_release)
         name = next((environment.name for environment in catalog if environment.tensorflow == version), "")
         return ("" if text[match.end() :].startswith(",") else name) or f"tensorflow=={version}"
 

@@ -286,7 +286,7 @@ def resolve(project: Project, environment: Environment, device: Device, builds: 
             dropped.write_text("keras-nightly ; python_version < '0'\n", encoding="utf-8")
             options.append(f"--overrides={dropped}")
         process = index.compile_lock(file, environment.architecture, *dict.fromkeys(options))
-    if process.returncode and missing and "network was disabled" not in process.stderr:
+    if process.returncode and missing:
         raise missing
     if process.returncode:
         is_requested = environment.asked and process.returncode == index.NO_SOLUTION

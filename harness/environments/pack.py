@@ -95,12 +95,8 @@ def _fetch_packages(
     own_python = f"{sys.version_info.major}.{sys.version_info.minor}"
     sources = [(project.root / "images" / "uv.txt", own_python), (project.root / "requirements.txt", own_python)]
     sources += [(requirement.lock.path, requirement.environment.python) for requirement in requirements]
-    packages = [
-        package
-        for path, python in sources
-        if path.is_file()
-        for package in index.parse_lock(path, python, requirements[0].environment.architecture)
-    ]
+    architecture, files = requirements[0].environment.architecture, [pair for pair in sources if pair[0].is_file()]
+    packages = [package for pair in files for package in index.parse_lock(*pair, architecture)]
     return download([file for package in packages for file in index.find_files(package)], folder, say)
 
 

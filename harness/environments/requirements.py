@@ -54,10 +54,7 @@ def normalize(requirement: Requirement) -> str:
 
 
 def applies(requirement: Requirement, python: str, machine: str = "x86_64") -> bool:
-    """Return whether a requirement applies to launches with Python X.Y, according to its environment marker.
-
-    `machine` is the kernel's name of the architecture.
-    """
+    """Return whether a requirement applies to launches with Python X.Y on a machine, according to its marker."""
     versions = {"python_version": python, "python_full_version": f"{python}.{_PATCH_VERSION}"}
     markers = {**_LAUNCH_MARKERS, **versions, "platform_machine": machine}
     return requirement.marker is None or requirement.marker.evaluate(markers)

@@ -191,10 +191,7 @@ class Wheel:
 
 
 def keep_wheel(path: Path, package: str, python: str, architecture: str = X86_64) -> Wheel:
-    """Copy a wheel into the user's cache.
-
-    Raises UsageError if it has another package, or is for another Python or architecture.
-    """
+    """Copy a wheel into the user's cache. Raises UsageError if it is for another package, Python or architecture."""
     try:
         name, version, _, tags = parse_wheel_filename(path.name)
     except InvalidWheelFilename as error:
@@ -204,9 +201,7 @@ def keep_wheel(path: Path, package: str, python: str, architecture: str = X86_64
             f"{path.name} is a wheel of {name}, not of {package}.", f"Write +{name}@ before the path of the wheel."
         )
     if not tags & index.list_supported_tags(python, architecture):
-        raise UsageError(
-            f"{path.name} can't be installed: the environment has Python {python} on {architecture} Linux."
-        )
+        raise UsageError(f"{path.name} can't be installed: the environment has Python {python} on {architecture}.")
     with path.open("rb") as file:
         wheel = Wheel(f"{hashlib.file_digest(file, 'sha256').hexdigest()}/{path.name}", str(version))
         if not wheel.path.is_file():

@@ -40,8 +40,9 @@ def require_linux() -> None:
         name = {"Darwin": "macOS"}.get(platform.system(), platform.system())
         raise CannotRunHereError(
             f"Measuring needs Linux, and this computer runs {name}.",
-            "Measure in a Linux virtual machine with Docker Engine. On this computer, these commands work with "
-            "finished runs: report, compare, history and scenarios.",
+            "Measure in a Linux virtual machine with Docker Engine. On arm64 (Apple silicon), TensorFlow 2.7 and later "
+            "have wheels. On this computer, these commands work with finished runs: report, compare, history and "
+            "scenarios.",
         )
 
 

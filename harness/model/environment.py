@@ -148,6 +148,11 @@ class Environment:
         return Version(self.tensorflow).is_prerelease
 
     @property
+    def is_stable_release(self) -> bool:
+        """Whether the environment is a stable release in the catalog, with TensorFlow from a wheel."""
+        return not (self.asked or self.gpu_image or self.is_candidate)
+
+    @property
     def replaced(self) -> list[str]:
         """The packages that the environment's own wheel replaces; empty without such a wheel."""
         package = normalize(self.wheel.rpartition("/")[2].partition("-")[0])

@@ -116,11 +116,7 @@ def find_newest(environments: Mapping[str, Environment]) -> str:
 
     Raises UsageError if the catalog has no release.
     """
-    releases = [
-        environment
-        for environment in environments.values()
-        if not (environment.asked or environment.gpu_image or environment.is_candidate)
-    ]
+    releases = [environment for environment in environments.values() if environment.is_stable_release]
     if not releases:
         raise UsageError(
             "The catalog is empty, so the newest release is unknown.", "Add an environment to docker-bake.hcl."
