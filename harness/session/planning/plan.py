@@ -9,6 +9,7 @@ from harness.model.environment import Device
 from harness.model.errors import UnavailableError
 from harness.model.launch import Sampling
 from harness.model.run import Plan
+from harness.model.scenario import GPU_SUITE
 from harness.plan.availability import list_compiled
 from harness.plan.groups import group
 from harness.project import Project
@@ -49,8 +50,19 @@ def plan(
     draft = select_cells(draft)
     draft = use_fallbacks(draft)
     draft = check_cells(draft, builds=builds)
+    if draft.gpus and draft.suites.keys() >= {draft.suite, GPU_SUITE} and not _is_chosen(draft):
+        other = plan(replace(request, suite=GPU_SUITE), lacking, say=say, wait=wait, builds=builds)
+        if other.plan.groups:
+            (say or str)(f"On this GPU, the suite {draft.suite} has nothing to compare, so the suite is {GPU_SUITE}.")
+            return other
     planned = drop_environments(_finish(draft), draft.lacking)
     return select_part(planned, request) if isinstance(request, Request) else planned
+
+
+def _is_chosen(draft: Draft) -> bool:
+    """Return whether a suite, environments or values were requested, or whether cells can run."""
+    request = draft.request
+    return bool(request.suite or request.axes or draft.requested or draft.cells)
 
 
 def _finish(draft: Draft) -> Planned:
