@@ -150,7 +150,7 @@ def get_assembler(cuda: tuple[int, int], folder: Path) -> Path:
 def assemble_all(files: Sequence[Path], assemblers: Mapping[tuple[int, int], Path]) -> Verdicts:
     """Assemble each file with each assembler for each capability that it knows, and a header of XLA's for each."""
     texts = [(_parse_kind(file), file.read_text(errors="replace")) for file in files]
-    headers = {capability: f"{XLA}/{_format_target(capability)}" for capability in CAPABILITIES if capability >= (7, 5)}
+    headers = {capability: f"{XLA}/{_format_target(capability)}" for capability in CAPABILITIES if capability >= (9, 0)}
     tasks = [(kind, text, capability) for kind, text in texts for capability in CAPABILITIES]
     tasks += [(f"XLA {kind}", _make_header(kind), capability) for capability, kind in headers.items()]
     work = [(task, cuda) for task, cuda in product(tasks, assemblers) if task[2] in list_known(assemblers[cuda])]
@@ -186,8 +186,13 @@ def list_known(assembler: Path) -> frozenset[Capability]:
 
 
 def assemble(assembler: Path, text: str, capability: Capability) -> bool:
-    """Return whether PTX is assembled for a capability. `--compile-only` leaves calls of other modules open."""
-    command = [assembler, "--compile-only", f"--gpu-name={_format_target(capability)}", "--output-file=/dev/null", "-"]
+    """Return whether PTX is assembled for a GPU of a capability. `--compile-only` leaves calls of other modules open.
+
+    A driver also compiles PTX whose target is the GPU's own set of features, such as sm_90a for 9.0.
+    """
+    name = _format_target(capability)
+    name += "a" if re.search(rf"^\.target {name}a\b", text, re.MULTILINE) else ""
+    command = [assembler, "--compile-only", f"--gpu-name={name}", "--output-file=/dev/null", "-"]
     process = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     return process.returncode == 0
 
@@ -214,14 +219,14 @@ def _list_modules(lines: Iterable[str]) -> list[list[str]]:
 def find_needed(modules: Iterable[Sequence[str]], capability: Capability) -> set[str]:
     """Return the kinds of PTX that a driver compiles for a capability: of each module without machine code for it.
 
-    A module without any machine code is linked to code elsewhere.
+    A module without any machine code is linked to code elsewhere. One without PTX for the capability is for older GPUs.
     """
     number, needed = capability[0] * 10 + capability[1], set()
     for module in modules:
         machine = [fatbins.parse_architecture(code) for code in module if code.startswith("sm_")]
         if machine and not any(own // 10 == number // 10 and own <= number for own in machine):
             ptx = [code for code in module if code.startswith("ptx_") and fatbins.parse_architecture(code) <= number]
-            needed |= {max(ptx, key=fatbins.parse_architecture).partition(":")[2]} if ptx else {"none"}
+            needed |= {max(ptx, key=fatbins.parse_architecture).partition(":")[2]} if ptx else set()
     return needed
 
 
@@ -244,16 +249,17 @@ def compare(environments: Iterable[Environment], code: Code, verdicts: Verdicts)
     """Print how many answers of the plan `ptxas` decides, and each contradiction. Return the exit status."""
     counts: Counter[str] = Counter()
     contradictions = []
-    for environment, capability, (driver, cuda) in product(environments, CAPABILITIES, DRIVERS.items()):
-        wheels = [wheel for wheel in list_wheels(environment) if _is_tensorflow(wheel)]
-        modules = [module for wheel in wheels for lines in code[wheel].values() for module in _list_modules(lines)]
+    modules_of = {environment: _list_tensorflow(environment, code) for environment in environments}
+    for (environment, modules), capability, (driver, cuda) in product(
+        modules_of.items(), CAPABILITIES, DRIVERS.items()
+    ):
         needed = find_needed(modules, capability)
         answer, verdict = judge(environment, capability, cuda, driver), decide(needed, capability, cuda, verdicts)
         is_refused = answer.is_impossible and bool(ABOUT_PTX.search(answer.reason))
-        if not wheels:
+        if not modules:
             counts["in images that were not read"] += 1
         elif not needed:
-            counts["with machine code in all modules"] += 1
+            counts["without PTX to compile"] += 1
         elif answer.is_impossible and not is_refused:
             counts["refused for another reason"] += 1
         elif verdict is None:
@@ -267,10 +273,28 @@ def compare(environments: Iterable[Environment], code: Code, verdicts: Verdicts)
                     f"{environment.name} on {format_version(capability)} with {driver}: {answer.support.value}, "
                     f"but ptxas {'assembles' if verdict else 'refuses'} {' and '.join(sorted(needed))}"
                 )
-    print("\n".join(contradictions))
+    for line in contradictions:
+        print(line)
     print(f"{counts.total()} answers: {', '.join(f'{number} {name}' for name, number in counts.most_common())}")
     print(f"contradictions: {len(contradictions)}")
     return 1 if contradictions else 0
+
+
+def _list_tensorflow(environment: Environment, code: Code) -> list[list[str]]:
+    """Return the modules in an environment's wheel of TensorFlow; empty if TensorFlow comes from an image."""
+    wheels = filter(_is_tensorflow, list_wheels(environment))
+    return [module for wheel in wheels for lines in code[wheel].values() for module in _list_modules(lines)]
+
+
+def load_verdicts() -> Verdicts:
+    """Return the recorded verdicts."""
+    return {
+        kind: {
+            cuda: dict.fromkeys(known["assembles"].split(), True) | dict.fromkeys(known["refuses"].split(), False)
+            for cuda, known in by_cuda.items()
+        }
+        for kind, by_cuda in json.loads(VERDICTS.read_text()).items()
+    }
 
 
 def _format_verdicts(verdicts: Verdicts) -> str:
