@@ -75,11 +75,9 @@ def _read_gpu_code(path: Path) -> _Code:
     """Return the GPU code of environments by name. A catalog without the file has its GPU code in the bake file."""
     try:
         code = parse_json(read_text(path, most=_MAX_BYTES)) if path.exists() else {}
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {error}.") from None
-    if not isinstance(code, dict) or not all(isinstance(entry, dict) for entry in code.values()):
-        raise UsageError(f"{path}: expected an object of objects.")
-    return code
+        return {name: dict(entry) for name, entry in code.items()}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path} is not valid: {error}.") from None
 
 
 def _load_cached(text: str, path: Path, code: _Code) -> list[dict[str, str]]:

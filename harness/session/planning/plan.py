@@ -37,6 +37,7 @@ def plan(
     `builds`, nothing is built: `say` gets a message about each missing wheel, and its environment has the packages of
     its base. Such a plan can't be run.
     `lacking` contains environments that turned out to be unavailable, with the reasons. Their cells are unavailable.
+    If the default suite has nothing to compare on the GPUs, the plan is that of the suite GPU_SUITE.
 
     Raises UsageError if the request is invalid, NothingSelectedError if it selects no cell, FileError if all selected
     scenarios have invalid files, UntrustedError if a build needs --trust, and CannotRunHereError if this machine
@@ -50,19 +51,14 @@ def plan(
     draft = select_cells(draft)
     draft = use_fallbacks(draft)
     draft = check_cells(draft, builds=builds)
-    if draft.gpus and draft.suites.keys() >= {draft.suite, GPU_SUITE} and not _is_chosen(draft):
+    is_chosen = bool(request.suite or request.axes or draft.requested or draft.cells)
+    if draft.gpus and not is_chosen and draft.suites.keys() >= {draft.suite, GPU_SUITE}:
         other = plan(replace(request, suite=GPU_SUITE), lacking, say=say, wait=wait, builds=builds)
         if other.plan.groups:
             (say or str)(f"On this GPU, the suite {draft.suite} has nothing to compare, so the suite is {GPU_SUITE}.")
             return other
     planned = drop_environments(_finish(draft), draft.lacking)
     return select_part(planned, request) if isinstance(request, Request) else planned
-
-
-def _is_chosen(draft: Draft) -> bool:
-    """Return whether a suite, environments or values were requested, or whether cells can run."""
-    request = draft.request
-    return bool(request.suite or request.axes or draft.requested or draft.cells)
 
 
 def _finish(draft: Draft) -> Planned:
