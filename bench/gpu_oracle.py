@@ -68,7 +68,7 @@ DRIVERS: Mapping[str, tuple[int, int]] = {
     "570.86.10": (12, 8),
     "580.65.06": (13, 0),
 }
-#: What XLA up to 2.21 generates for a GPU, without instructions.
+#: The version of the PTX that XLA up to 2.21 generates.
 XLA = "8.5"
 #: The reasons of `judge` that are about PTX.
 ABOUT_PTX = re.compile(r"too old to compile|no driver can compile")
@@ -198,7 +198,7 @@ def assemble(assembler: Path, text: str, capability: Capability) -> bool:
 
 
 def describe_catalog(environments: Iterable[Environment], code: Code) -> dict[str, dict[str, str]]:
-    """Return the GPU code of each environment. What no wheel has stays as it is in the catalog."""
+    """Return the GPU code of each environment. Facts that no wheel contains are copied from the catalog."""
     described = {}
     for environment in environments:
         facts = {key: getattr(environment, key) for key in KEYS}

@@ -1,4 +1,4 @@
-"""What harness plans for a GPU is what NVIDIA's assembler said of the PTX in the wheels."""
+"""The plan for a GPU agrees with the recorded verdicts of NVIDIA's assembler."""
 
 import json
 

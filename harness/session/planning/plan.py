@@ -37,7 +37,7 @@ def plan(
     `builds`, nothing is built: `say` gets a message about each missing wheel, and its environment has the packages of
     its base. Such a plan can't be run.
     `lacking` contains environments that turned out to be unavailable, with the reasons. Their cells are unavailable.
-    If the default suite has nothing to compare on the GPUs, the plan is that of the suite GPU_SUITE.
+    If the default suite has nothing to compare on the GPUs, the suite GPU_SUITE is planned.
 
     Raises UsageError if the request is invalid, NothingSelectedError if it selects no cell, FileError if all selected
     scenarios have invalid files, UntrustedError if a build needs --trust, and CannotRunHereError if this machine
