@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.backends import fatbins
@@ -56,26 +56,32 @@ def list_wheels(environment: Environment) -> list[str]:
 def describe_code(requirement: str, python: str) -> dict[str, list[str]]:
     """Return the GPU code of each library in a wheel, as `NUMBER x CODE …` for equal modules, the most common first."""
     with tempfile.TemporaryDirectory() as folder:
-        platforms = [f"--platform={tag}_x86_64" for tag in PLATFORMS]
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-        subprocess.run(
-            [*command, f"--python-version={python}", *platforms, f"--dest={folder}", requirement], check=True
-        )
-        (wheel,) = Path(folder).glob("*.whl")
-        return dict(read_libraries(wheel, Path(folder)))
+        return dict(read_libraries(download(requirement, python, Path(folder)), Path(folder)))
 
 
-def read_libraries(wheel: Path, folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield the names of the shared objects with GPU code, each with its modules."""
+def download(requirement: str, python: str, folder: Path) -> Path:
+    """Download the wheel of a requirement to a folder, for Linux on x86-64."""
+    platforms = [f"--platform={tag}_x86_64" for tag in PLATFORMS]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    subprocess.run([*command, f"--python-version={python}", *platforms, f"--dest={folder}", requirement], check=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def read_libraries(
+    wheel: Path, folder: Path, keep: Callable[[Path], object] = lambda _: None
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the names of the shared objects with GPU code, each with its modules. `keep` gets the path of each."""
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             if ".so" not in Path(name).name or PASSED_OVER.match(Path(name).name):
                 continue
             path = Path(archive.extract(name, folder))
             modules = fatbins.count_modules(path)
-            path.unlink()
             if modules:
+                keep(path)
                 yield path.name, [f"{number} x {' '.join(code)}" for code, number in modules.most_common()]
+            path.unlink()
 
 
 def format_json(kept: Mapping[str, Mapping[str, Sequence[str]]]) -> str:

@@ -270,7 +270,8 @@ def _compare_code(environment: Environment, gpu_code: LibraryCode) -> list[str]:
         ),
     }
     differences = [
-        f"{subject} {found_code or 'nothing'}; `{key}` in docker-bake.hcl is {getattr(environment, key) or 'not set'}."
+        f"{subject} {found_code or 'nothing'}; `{key}` in images/gpu-code.json is "
+        f"{getattr(environment, key) or 'not set'}."
         for subject, (key, found_code, is_known) in pairs.items()
         if is_known and found_code != getattr(environment, key)
     ]

@@ -30,6 +30,11 @@ class Project:
         return self.root / BAKE_FILE
 
     @property
+    def gpu_code_file(self) -> Path:
+        """The file with the GPU code in the wheels of the catalog's environments."""
+        return self.root / "images" / "gpu-code.json"
+
+    @property
     def scenarios(self) -> Path:
         """The folder with the scenarios, the kit and suites.toml."""
         return self.root / "scenarios"

@@ -16,10 +16,11 @@ def wrapped(entries: bytes) -> bytes:
 
 
 def entry(code: str, size: int = 64, header: int = 64) -> bytes:
-    """One entry; of `ptx_90:8.5` the PTX tells its version."""
-    code, _, version = code.partition(":")
+    """One entry; of `ptx_90:8.5/sm_90a` the PTX tells its version and target."""
+    code, _, directives = code.partition(":")
+    version, _, target = directives.partition("/")
     kind, _, architecture = code.partition("_")
-    held = f"//\n.version {version}\n.target sm_90a".encode() if version else b"\x90" * size
+    held = f"//\n.version {version}\n.target {target}".encode() if version else b"\x90" * size
     return plain(kind, int(architecture), held, header)
 
 

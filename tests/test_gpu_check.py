@@ -118,7 +118,7 @@ def test_each_step_has_its_outcome_whatever_becomes_of_the_others(tmp_path):
 
 def test_what_does_not_fit_any_more_is_left_out_and_images_are_not_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(check, "BUDGET", 5.0)
-    steps = [python("long", "pass"), python("images", "pass", counted=False)]
+    steps = [python("long", "pass"), python("images", "pass", download="9 GB")]
     assert [status for status, _ in outcomes_of(steps, tmp_path)] == [LEFT_OUT, PASSED]
 
 

@@ -87,7 +87,7 @@ OTHERS = {
 #: What was read in the libraries, and what the catalog says of them.
 OTHER_CODE = {
     "machine code": (read(tensorflow_cc=[["sm_70", "sm_80"]]), {}),
-    "PTX alone": (read(tensorflow_cc=[["sm_70", "sm_80", "ptx_80"], ["sm_70", "ptx_80:7.1"]]), {}),
+    "PTX alone": (read(tensorflow_cc=[["sm_70", "sm_80", "ptx_80"], ["sm_70", "ptx_80:7.1/sm_80"]]), {}),
     "no PTX alone": (read(), {"ptx_alone": "compute_80 of PTX 7.1"}),
     "cuDNN": (
         read(cudnn_ops_infer=[["sm_75", "sm_80"], ["sm_80"]]),

@@ -121,7 +121,7 @@ def announce(steps: Sequence[Step], card: Gpu, host: GpuHost, bundle: Path) -> N
     extra = f"at most {BUDGET / 60:.0f}, and the time to create images or environments"
     print(f"This takes about {counted(math.ceil(minutes), 'minute')}, {extra}:")
     for step in steps:
-        needs = f"about {step.about:.0f} s" if step.counted else "if they are missing, downloads of 5 to 25 GB"
+        needs = f"about {step.about:.0f} s" if step.counted else f"what is missing is downloaded: {step.download}"
         print(f"  {step.name}: " + (f"left out, {step.left_out}" if step.left_out else f"{step.typed} ({needs})"))
     print(f"Each step adds its results to {bundle}. Ctrl-C leaves out the next steps.", flush=True)
 

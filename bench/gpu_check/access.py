@@ -39,6 +39,17 @@ PROGRAMS: Mapping[str, Sequence[str]] = {
     "nvidia-smi": ("nvidia-smi", "--query-gpu=name,compute_cap,driver_version,vbios_version", "--format=csv"),
     "nvidia-cdi-refresh": ("systemctl", "is-active", "nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service"),
     "SELinux": ("getenforce",),
+    # `Open`, or NVIDIA's own kernel module
+    "license of the driver's module": ("modinfo", "--field=license", "nvidia"),
+    # all settings and counters, such as ECC errors, without the processes of users
+    "nvidia-smi -q": ("sh", "-c", "nvidia-smi -q | grep -vE '^ +(Process ID|Name) +:'"),
+    "Xid errors": ("sh", "-c", "dmesg | grep -E 'Xid|NVRM' | tail -n 30"),
+    # a daemon that shares GPUs among processes (MPS) listens in this folder
+    "MPS": (
+        "sh",
+        "-c",
+        'ls -d "${CUDA_MPS_PIPE_DIRECTORY:-/tmp/nvidia-mps}"; echo "GPUs: ${CUDA_VISIBLE_DEVICES-all}"',
+    ),
 }
 #: The parts of `docker info` on which GPU access depends.
 INFO = (

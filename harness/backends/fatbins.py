@@ -4,9 +4,9 @@
 
     {PATH: [[CODE, ...], ...]}    the code of each kind of module in a file
 
-A CODE is `sm_XY` (machine code for compute capability X.Y) or `ptx_XY` (PTX that a driver compiles for X.Y and newer).
-If a module has machine code but none that runs on X.Y, its PTX is listed as `ptx_XY:V`, where V is the version of PTX
-that a driver must support. All shared objects in a folder are read. Objects without GPU code are omitted. The script
+A CODE is `sm_XY` (machine code for compute capability X.Y) or `ptx_XY:V/T` (PTX labeled X.Y, which a driver compiles).
+V is the version of PTX that a driver must support, and T is the PTX's own target, such as `sm_90a`, which decides for
+which GPUs it can be compiled. All shared objects in a folder are read. Objects without GPU code are omitted. The script
 reads about 1 GB per second.
 
 The compiler puts each module into a separate *fat binary*. Its header consists of a magic number, version 1, the
@@ -41,9 +41,9 @@ PTX, MACHINE = 1, 2
 KINDS = {PTX: "ptx", MACHINE: "sm"}
 #: The shortest and the longest valid header of an entry.
 SHORTEST, LONGEST = 64, 4096
-#: How many bytes of PTX are searched for its version, which follows comments at its start.
+#: How many bytes of PTX are searched for its version and target, which follow comments at its start.
 HEAD = 1024
-VERSION = re.compile(rb"^\s*\.version\s+(\d+\.\d+)", re.MULTILINE)
+DIRECTIVES = re.compile(rb"^\s*\.version\s+(\d+\.\d+)\s+\.target\s+(sm_\d+\w*)", re.MULTILINE)
 
 
 def main(names: list[str]) -> None:
@@ -74,7 +74,12 @@ def count_modules(path: Path) -> Counter[tuple[str, ...]]:
 
 
 def find_modules(data: Any) -> Iterator[tuple[str, ...]]:
-    """Yield the code of each fat binary in `data`, which is a mapped file or bytes.
+    """Yield the code of each fat binary in `data`, which is a mapped file or bytes."""
+    return (tuple(code for code, *_ in entries) for entries in find_entries(data))
+
+
+def find_entries(data: Any) -> Iterator[list[tuple[str, int, int, int]]]:
+    """Yield the entries of each fat binary in `data`: the code, its start and end, and whether it is compressed.
 
     The magic number can also occur elsewhere, for example in code that searches for it. Without a valid header and
     valid entries, it is skipped.
@@ -85,39 +90,28 @@ def find_modules(data: Any) -> Iterator[tuple[str, ...]]:
         if offset + HEADER.size <= len(data):
             _, version, length, size = HEADER.unpack_from(data, offset)
             is_header = version == 1 and length == HEADER.size
-            code = read_entries(data, offset + length, offset + length + size) if is_header else ()
-            if code:
-                yield code
+            entries = read_entries(data, offset + length, offset + length + size) if is_header else []
+            if entries:
+                yield entries
                 end = offset + length + size
         offset = data.find(MAGIC, end)
 
 
-def read_entries(data: Any, offset: int, end: int) -> tuple[str, ...]:
-    """Return the code of the entries between two offsets; empty if other data is between them."""
-    code: list[str] = []
-    ptx: dict[int, str] = {}
+def read_entries(data: Any, offset: int, end: int) -> list[tuple[str, int, int, int]]:
+    """Return the entries between two offsets; empty if other data is between them."""
+    entries: list[tuple[str, int, int, int]] = []
     if end > len(data):
-        return ()
+        return []
     while offset + SHORTEST <= end:
         kind, _, length, size, architecture, flags = ENTRY.unpack_from(data, offset)
         if not SHORTEST <= length <= LONGEST or size > end - offset - length:
-            return ()
-        if kind == PTX:
-            ptx[len(code)] = find_ptx_version(
-                data[offset + length : offset + length + min(size, HEAD)], compressed=flags & COMPRESSED
-            )
+            return []
+        start, offset = offset + length, offset + length + size
         if kind in KINDS:  # CUDA's compilers also write other kinds, which aren't executable code
-            code.append(f"{KINDS[kind]}_{architecture}")
-        offset += length + size
-    machine_architectures = [parse_architecture(entry) for entry in code if entry.startswith("sm_")]
-    for index, ptx_version in ptx.items():
-        target = parse_architecture(code[index])
-        has_machine_code = any(
-            supported // 10 == target // 10 and supported <= target for supported in machine_architectures
-        )
-        if ptx_version and machine_architectures and not has_machine_code:
-            code[index] += f":{ptx_version}"
-    return tuple(code) if offset == end else ()
+            head = data[start : min(start + HEAD, offset)] if kind == PTX else b""
+            directives = find_directives(head, compressed=flags & COMPRESSED)
+            entries.append((f"{KINDS[kind]}_{architecture}{directives}", start, offset, flags & COMPRESSED))
+    return entries if offset == end else []
 
 
 def parse_architecture(code: str) -> int:
@@ -130,10 +124,10 @@ def make_sort_key(code: str) -> tuple[bool, int, str]:
     return code.startswith("ptx"), parse_architecture(code), code
 
 
-def find_ptx_version(start: bytes, *, compressed: int) -> str:
-    """Return the version in the first lines of PTX; empty if they contain no version."""
-    match = VERSION.search(decompress_block(start) if compressed else start)
-    return match.group(1).decode() if match else ""
+def find_directives(start: bytes, *, compressed: int) -> str:
+    """Return `:V/T`, the version and the target in the first lines of PTX; empty if they contain none."""
+    match = DIRECTIVES.search(decompress_block(start) if compressed else start)
+    return f":{match.group(1).decode()}/{match.group(2).decode()}" if match else ""
 
 
 def decompress_block(start: bytes) -> bytes:

@@ -1,7 +1,7 @@
 """The GPU code in a wheel and its libraries, from their fat binaries, in the catalog's notation.
 
-Each group of equal modules is described by its code, as in `fatbins.py`: `sm_80` is machine code, `ptx_90` is PTX, and
-`ptx_90:8.5` is PTX of version 8.5 in a module whose machine code doesn't run on 9.0.
+Each group of equal modules is described by its code, as in `fatbins.py`: `sm_80` is machine code, and
+`ptx_90:8.5/sm_90a` is PTX of version 8.5 with the target sm_90a, labeled 9.0.
 """
 
 import re
@@ -24,7 +24,7 @@ _CUBLAS = re.compile(r"libcublas(Lt)?\.so")
 
 @dataclass(frozen=True, slots=True)
 class LibraryCode:
-    """The GPU code in an image, in the notation of docker-bake.hcl; empty if nothing was found.
+    """The GPU code in an image, in the notation of images/gpu-code.json; empty if nothing was found.
 
     `gpu_code` and `ptx_alone` describe TensorFlow's own libraries. `cudnn_code` and `cublas_code` contain the machine
     code in these libraries.
@@ -87,8 +87,18 @@ def _describe_wheel(modules: Sequence[frozenset[str]]) -> tuple[str, str]:
 
 
 def _find_ptx_alone(code: Code) -> list[tuple[int, str]]:
-    """Return the architectures for which a module has PTX but no machine code, with the version of the PTX."""
-    return [(int(match[1]), match[2]) for entry in code if (match := re.fullmatch(r"ptx_(\d+):([\d.]+)", entry))]
+    """Return the architectures for which a module has PTX, but no machine code that runs on them, with `V for T`.
+
+    A module without any machine code isn't counted: it is linked to code elsewhere.
+    """
+    machine = _find_architectures(code, "sm")
+    found = [match for entry in code if (match := re.fullmatch(r"ptx_(\d+):([\d.]+)/(\w+)", entry))]
+    by_architecture = [(int(match[1]), f"{match[2]} for {match[3]}") for match in found]
+    return [
+        (architecture, ptx)
+        for architecture, ptx in by_architecture
+        if machine and not any(own // 10 == architecture // 10 and own <= architecture for own in machine)
+    ]
 
 
 def _find_common_code(parts: Mapping[str, Sequence[frozenset[str]]]) -> str:

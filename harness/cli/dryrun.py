@@ -2,7 +2,7 @@
 
 import json as codec
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,8 +11,9 @@ import typer
 from harness import session
 from harness.cli.messages import say, say_refused, wrap_lines
 from harness.model.errors import Exit, UsageError
-from harness.model.run import Shard, describe_fallbacks
-from harness.model.texts import counted, escape, format_plain
+from harness.model.run import Shard, Unavailable, describe_fallbacks
+from harness.model.scenario import Cell
+from harness.model.texts import counted, escape, format_plain, joined
 
 
 def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool = False) -> Exit:
@@ -99,8 +100,7 @@ def _list_lines(planned: "session.Planned", outlook: "session.DurationEstimate")
             yield group.name
         for cell in group.cells:
             yield str(cell) if plan.profile_calls else f"  {cell}"
-    for entry in plan.unavailable:
-        yield f"not available: {entry.cell}: {entry.reason.rstrip('.')}. {entry.advice}".rstrip()
+    yield from _list_unavailable(plan.unavailable)
     yield _describe_counts(planned)
     if plan.cells:
         yield _describe_duration(planned, outlook)
@@ -110,6 +110,18 @@ def _list_lines(planned: "session.Planned", outlook: "session.DurationEstimate")
         else:
             yield "Launches have priority over other work on their CPUs, if the machine allows it. To share: --share"
         yield from filter(None, [outlook.rights])
+
+
+def _list_unavailable(entries: Sequence[Unavailable]) -> Iterator[str]:
+    """Yield a line for each reason: one or two cells, or the number of cells and their environments."""
+    cells: dict[tuple[str, str], list[Cell]] = {}
+    for entry in entries:
+        cells.setdefault((entry.reason.rstrip("."), entry.advice), []).append(entry.cell)
+    for (reason, advice), its_cells in cells.items():
+        names = joined(list(dict.fromkeys(cell.environment for cell in its_cells)))
+        few, many = joined([str(cell) for cell in its_cells[:2]]), f"{counted(len(its_cells), 'cell')} of {names}"
+        subject = few if len(its_cells) < 3 else many
+        yield f"not available: {subject}: {reason}. {advice}".rstrip()
 
 
 def _describe_counts(planned: "session.Planned") -> str:

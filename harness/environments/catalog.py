@@ -19,6 +19,9 @@ from harness.toml import hide_linked_file
 
 VARIABLE = "ENVIRONMENTS"
 
+#: The GPU code of environments, by name: `gpu_code`, `ptx_alone` and `cudnn_code`.
+_Code = Mapping[str, Mapping[str, str]]
+
 #: The largest size of a bake file in bytes. Its parser takes a second for 32 KB.
 _MAX_BYTES = 128 * 1024
 
@@ -27,7 +30,7 @@ _FIELDS = {field.name for field in fields(Environment)}.difference(
 )
 _REQUIRED = ("name", "tensorflow", "python", "as_of")
 #: If an entry has one of these keys, it must have all of them.
-_GPU_KEYS = ("cuda", "cudnn", "gpu_code")
+_GPU_KEYS = ("cuda", "cudnn")
 
 
 def _is_instant(text: str) -> bool:
@@ -49,7 +52,10 @@ _FORMATS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "as_of": _INSTANT_FORMAT,
     "cuda_as_of": _INSTANT_FORMAT,
     "gpu_code": _CODE_FORMAT,
-    "ptx_alone": (re.compile(r"compute_\d{2,3} of PTX \d+\.\d+").fullmatch, "a text such as `compute_90 of PTX 8.5`"),
+    "ptx_alone": (
+        re.compile(r"compute_\d{2,3} of PTX \d+\.\d+( for sm_\d+\w*)?").fullmatch,
+        "a text such as `compute_90 of PTX 8.5`",
+    ),
     "cudnn_code": _CODE_FORMAT,
 }
 
@@ -62,19 +68,29 @@ def load_environments(project: Project) -> dict[str, Environment]:
         raise UsageError(f"{project.bake_file} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise UsageError(f"{project.bake_file} cannot be read: it isn't UTF-8.") from None
+    code = _read_gpu_code(project.gpu_code_file)
     with hide_linked_file(project.bake_file):
-        entries = _load_cached(text, project.bake_file)
+        entries = _load_cached(text, project.bake_file, code)
         return {entry["name"]: Environment(**{**entry, "architecture": project.architecture}) for entry in entries}
 
 
-def _load_cached(text: str, path: Path) -> list[dict[str, str]]:
+def _read_gpu_code(path: Path) -> _Code:
+    """Return the GPU code of environments by name. A catalog without the file has its GPU code in the bake file."""
+    try:
+        code = parse_json(read_text(path, most=_MAX_BYTES)) if path.exists() else {}
+        return {name: dict(entry) for name, entry in code.items()}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path} is not valid: {error}.") from None
+
+
+def _load_cached(text: str, path: Path, code: _Code) -> list[dict[str, str]]:
     # The HCL parser takes longer than everything else before a command starts, so its result is cached.
-    entry = get_cache_dir() / "catalog" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+    entry = get_cache_dir() / "catalog" / f"{hashlib.sha256((text + json.dumps(code)).encode()).hexdigest()}.json"
     with contextlib.suppress(OSError, ValueError):
         cached = parse_json(read_text(entry))
         if _is_catalog(cached):
             return list(cached)
-    entries = [asdict(environment) for environment in parse(text, str(path))]
+    entries = [asdict(environment) for environment in parse(text, str(path), code)]
     # without write access to the cache, each command parses the file again
     with contextlib.suppress(OSError):
         write_atomically(entry, json.dumps(entries))
@@ -90,8 +106,11 @@ def _is_catalog(cached: Any) -> bool:
     )
 
 
-def parse(text: str, where: str) -> list[Environment]:
-    """Parse the environments in a bake file's text. Raises UsageError. Its message names the file as `where`."""
+def parse(text: str, where: str, code: _Code | None = None) -> list[Environment]:
+    """Parse the environments in a bake file's text, with the GPU `code` of the environments by name.
+
+    Raises UsageError. Its message names the file as `where`.
+    """
     import hcl2
     from lark.exceptions import LarkError, UnexpectedInput
 
@@ -114,6 +133,8 @@ def parse(text: str, where: str) -> list[Environment]:
     entries = blocks[0].get("default") if len(blocks) == 1 and _are_objects(blocks) else None
     if not isinstance(entries, list):
         raise UsageError(f'{where} has no `variable "{VARIABLE}"` whose default is a list of environments.')
+    if code and _are_objects(entries):
+        entries = [{**code.get(str(entry.get("name")), {}), **entry} for entry in entries]
     environments = [_parse_environment(entry, f"{where}, environment {i}") for i, entry in enumerate(entries, 1)]
     for name, count in Counter(environment.name for environment in environments).items():
         if count > 1:

@@ -37,6 +37,8 @@ FOLDERS = (PurePosixPath("scenarios"), PurePosixPath("scenarios/upstream"))
 
 #: The suite that is measured if neither a suite nor a scenario is requested.
 DEFAULT_SUITE = "headline"
+#: The suite that is measured on GPUs that can't run two environments of the default suite.
+GPU_SUITE = "gpu"
 
 #: Quantities of comparisons and claims other than phases: the time per step, the peak memory of the process, the memory
 #: that each call retains, and the number of traces (an observation with this name).

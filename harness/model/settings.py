@@ -37,6 +37,7 @@ SETTINGS: Mapping[str, Setting] = {
     "cuda_loading": Setting(
         "when CUDA loads GPU code: each part at its first use, or all at the start", ("lazy", "eager")
     ),
+    "cudnn_autotune": Setting("TensorFlow times cuDNN's algorithms, and uses the fastest", ("on", "off")),
 }
 
 #: Settings of the number of threads or processes.

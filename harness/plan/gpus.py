@@ -1,9 +1,10 @@
 """Decides whether an environment runs on a GPU, from the GPU code in its wheel and cuDNN, the GPU, and the driver.
 
-Sources: NVIDIA's "CUDA Compatibility", NVIDIA's compatibility guide for each architecture, and, for observed failures,
-TensorFlow's release notes and issues.
+Sources: NVIDIA's "CUDA Compatibility", NVIDIA's compatibility guide for each architecture, for PTX, NVIDIA's assembler
+(`bench/gpu_oracle.py`), and, for observed failures, TensorFlow's release notes and issues.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -50,6 +51,12 @@ _CUDA_OF_PTX: Mapping[tuple[int, ...], tuple[int, int]] = {
 #: The first CUDA version that loads and compiles code only when needed (CUDA's programming guide, "Lazy Loading").
 _LAZY_LOADING_CUDA = (12, 2)
 
+#: The first release with kernels that TensorFlow's own generator (MLIR) made, some of which only have PTX.
+_GENERATED_KERNELS = (2, 8)
+
+#: The names of GPUs that NVIDIA only sells in arm64 machines.
+_IN_ARM64 = re.compile(r"\b(GH200|GB10|GB[23]00|Xavier|Orin|Thor)\b")
+
 #: The reason why a release can't run on a GPU without a container, as a clause.
 _NO_PACKAGES = "its CUDA is in an image, and without containers, only TensorFlow 2.5 and later releases run on GPUs"
 
@@ -60,7 +67,7 @@ class Support(StrEnum):
     NATIVE = "native"
     PARTLY = "native, but some kernels are compiled at first use"
     OLDER = "native, but its CUDA is older than the GPU"
-    UNREAD = "not known: the GPU code in its wheel was not read"
+    UNREAD = "not known: its GPU code was not read"
     LAZY = "compiled at first use"
     COMPILED = "compiled at first start"
     CANNOT = "cannot run here"
@@ -129,9 +136,9 @@ def judge(
             "CUDNN_STATUS_INTERNAL_ERROR (tensorflow issues 44969, 45574)",
             "If a launch fails with an error of cuDNN, use tf2.5 or a newer release.",
         )
-    if code_of(environment).all_runs_on(capability):
-        return Fit(Support.NATIVE)
-    return _judge_compiled(environment, capability, driver_cuda)
+    if not code_of(environment).all_runs_on(capability):
+        return _judge_compiled(environment, capability, driver_cuda)
+    return _judge_native(environment, capability, driver_cuda)
 
 
 def fit(environment: Environment, gpus: Sequence[Gpu], host: GpuHost) -> Fit:
@@ -139,6 +146,9 @@ def fit(environment: Environment, gpus: Sequence[Gpu], host: GpuHost) -> Fit:
 
     If nothing is known about the machine's GPUs, the result is native.
     """
+    in_arm64 = next((gpu.name for gpu in gpus if _IN_ARM64.search(gpu.name)), "")
+    if in_arm64:
+        return Fit(Support.CANNOT, f"{in_arm64} is part of an arm64 machine, and this environment is for x86-64")
     fits = [] if host.absent else [judge(environment, gpu.capability, host.cuda, host.driver) for gpu in gpus]
     worst = max(fits, key=lambda card_fit: card_fit.rank, default=Fit(Support.NATIVE))
     if not can_try(environment, host) and not worst.is_impossible:
@@ -218,13 +228,14 @@ def _explain_blackwell(environment: Environment, capability: Capability) -> str:
     if environment.release < (2, 16):
         cuda_reason = f"{code}, and the libraries of CUDA {environment.cuda} are older than this GPU"
         return _explain_no_cudnn(environment, capability) or cuda_reason
-    if environment.release < (2, 21):
+    target = environment.ptx_alone.rpartition(" ")[2]
+    if target.endswith("a"):
         return (
-            f"{code}, and the code that the driver compiles fails with CUDA_ERROR_INVALID_PTX (tensorflow issues "
-            "97387, 99592, 101746)"
+            f"{code}, and some of its kernels only have PTX for {target}, which no driver can compile for newer GPUs "
+            "(CUDA_ERROR_INVALID_PTX, tensorflow issues 97387, 99592, 101746)"
         )
     return (
-        f"{code}. The driver may compile TensorFlow's kernels, but XLA ends the process, because XLA creates PTX 8.5, "
+        f"{code}. The driver can compile TensorFlow's kernels, but XLA ends the process, because XLA creates PTX 8.5, "
         "which has no such GPU (tensorflow issue 111958)"
     )
 
@@ -232,6 +243,22 @@ def _explain_blackwell(environment: Environment, capability: Capability) -> str:
 def _is_older(environment: Environment, capability: Capability) -> bool:
     """Return whether CUDA in an environment's image is older than the GPU. CUDA in packages is new enough."""
     return bool(environment.cuda_image) and _parse_version(environment.cuda)[:2] < _FIRST_CUDA.get(capability, ())
+
+
+def _judge_native(environment: Environment, capability: Capability, driver_cuda: tuple[int, int] | None) -> Fit:
+    """Return native, or not known if nobody read the code in NVIDIA's image, and some kernels may only have PTX."""
+    code, cuda = code_of(environment), _parse_version(environment.cuda)[:2]
+    without_ptx = GpuCode(tuple(entry for entry in code.machine if entry not in code.ptx), ())
+    is_unread = bool(environment.gpu_image) and environment.release >= _GENERATED_KERNELS
+    if not is_unread or without_ptx.runs_on(capability) or driver_cuda is None or driver_cuda >= cuda:
+        return Fit(Support.NATIVE)
+    return Fit(
+        Support.UNREAD,
+        "the GPU code in its image was not read. If some kernels have no code for compute capability "
+        f"{format_version(capability)}, the driver, which supports only CUDA {format_version(driver_cuda)}, may be too "
+        "old to compile them",
+        f"To be sure, update the driver to a version that supports CUDA {environment.cuda}.",
+    )
 
 
 def _judge_compiled(environment: Environment, capability: Capability, driver_cuda: tuple[int, int] | None) -> Fit:
@@ -273,7 +300,7 @@ def _judge_compiled(environment: Environment, capability: Capability, driver_cud
 
 def _find_cuda_of_ptx(ptx_alone: str) -> tuple[int, ...]:
     """Return the CUDA version whose drivers first supported the PTX in `ptx_alone`, or () if it has no version."""
-    version = _parse_version(ptx_alone.rpartition(" ")[2])
+    version = _parse_version(ptx_alone.partition(" of PTX ")[2].partition(" ")[0])
     major, minor = version or (0, 0)
     return _CUDA_OF_PTX.get(version, (major + 4, minor) if version else ())
 

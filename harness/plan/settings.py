@@ -26,6 +26,8 @@ from harness.plan.selection import Catalog, Selection, resolve
 #: The first TensorFlow release with a switch for TF32, with Keras's precision policies, and with a switch that makes
 #: operations deterministic on a CPU too.
 _TF32, _POLICIES, _CPU_DETERMINISM = (2, 4), (2, 1), (2, 8)
+#: The settings that only GPUs have, besides TF32.
+_ON_GPUS = ("cuda_loading", "cudnn_autotune")
 
 
 def add_setting_axes(selection: Selection, catalog: Catalog) -> Catalog:
@@ -132,6 +134,8 @@ def explain_refusal(
     }
     for name in scenario.settings:
         value = cell.axes[name]
+        if name in _ON_GPUS and cell.device is Device.CPU and value != AS_IT_COMES:
+            return f"{name} is a setting of NVIDIA GPUs, but this cell runs on the CPU", f"Add --gpu, or omit {name}."
         problem = checks[name](value, cell, scenario, environment, gpus) if name in checks else None
         if problem and value != AS_IT_COMES:
             return problem
@@ -161,11 +165,6 @@ def _check_tf32(
 def _check_cuda_loading(
     value: str, cell: Cell, scenario: Scenario, environment: Environment, gpus: Sequence[Gpu]
 ) -> tuple[str, str] | None:
-    if cell.device is Device.CPU:
-        return (
-            "cuda_loading is a setting of NVIDIA GPUs, but this cell runs on the CPU",
-            "Add --gpu, or omit cuda_loading.",
-        )
     if value == "lazy" and environment.cuda_image:
         reason = (
             f"lazy loading needs CUDA 11.7 or newer, but the image of {environment.name} has CUDA {environment.cuda}"

@@ -28,6 +28,7 @@ VALUES = {
     "deterministic": ("on", "off", AS_IT_COMES),
     "malloc": ("keep", AS_IT_COMES),
     "cuda_loading": ("lazy", "eager", AS_IT_COMES),
+    "cudnn_autotune": ("on", "off", AS_IT_COMES),
 }
 
 # Makes XLA compile parts of each graph; on a CPU, this needs two flags. -1: never, even if a session requests it.
@@ -55,6 +56,8 @@ KEEPING = ((-1, 2**31 - 1), (-3, 32 * 1024**2))
 AMPERE = (8, 0)
 # When CUDA loads GPU code: EAGER, LAZY. From CUDA 12.2 on, the default on Linux is LAZY.
 LOADING = "CUDA_MODULE_LOADING"
+# Whether TensorFlow times cuDNN's algorithms at the first use of a convolution. By default, it does.
+AUTOTUNE = "TF_CUDNN_USE_AUTOTUNE"
 # NVIDIA's images have this variable. Their TensorFlow 1.15 has Google's version number.
 NVIDIAS = "NVIDIA_TENSORFLOW_VERSION"
 # The parts of a traced function's name that TensorFlow adds before and after the name of the Python function.
@@ -100,6 +103,8 @@ class Settings:
             os.environ[DETERMINISTIC] = os.environ[CUDNN_DETERMINISTIC] = flag_value
         if "cuda_loading" in self._asked:
             os.environ[LOADING] = self._asked["cuda_loading"].upper()
+        if "cudnn_autotune" in self._asked:
+            os.environ[AUTOTUNE] = "1" if self._asked["cudnn_autotune"] == "on" else "0"
         if self._asked.get("malloc") == "keep":
             self._keeps = keep_freed_memory()
 
@@ -123,6 +128,8 @@ class Settings:
             readers["tf32"] = tf32
             if "cuda_loading" in self._asked:
                 readers["cuda_loading"] = lambda _: driver.loading()
+            if "cudnn_autotune" in self._asked:  # TensorFlow doesn't report it; it reads the variable
+                readers["cudnn_autotune"] = lambda _: "off" if os.environ.get(AUTOTUNE) == "0" else "on"
         active = {}
         for name, reader in readers.items():
             value = read_setting(reader, tf)

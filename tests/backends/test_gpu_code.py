@@ -26,11 +26,11 @@ def test_machine_code_with_ptx_is_compute_and_alone_it_is_sm():
 def test_where_a_module_has_ptx_for_what_others_have_machine_code_for():
     others = [["sm_60", "sm_70", "sm_90", "ptx_90"]] * 3
     for module, ptx_alone in (
-        (["sm_60", "sm_70", "ptx_90:8.5"], "compute_90 of PTX 8.5"),
-        (["sm_60", "sm_70", "sm_90", "ptx_90"], ""),
-        (["ptx_90"], ""),  # what is linked has its machine code elsewhere
+        (["sm_60", "sm_70", "ptx_90:8.5/sm_90a"], "compute_90 of PTX 8.5 for sm_90a"),
+        (["sm_60", "sm_70", "sm_90", "ptx_90:8.5/sm_90"], ""),
+        (["ptx_90:8.5/sm_90"], ""),  # what is linked has its machine code elsewhere
         (["sm_60"], ""),  # a kernel for an old GPU alone: no newer one asks for it
-        (["sm_60", "ptx_100:8.6"], ""),  # nothing else has code for that one
+        (["sm_60", "ptx_100:8.6/sm_100"], ""),  # nothing else has code for that one
     ):
         libraries = {TENSORFLOW: others, "/packages/tensorflow/_pywrap.so": [module]}
         assert describe_libraries(libraries).ptx_alone == ptx_alone, module

@@ -153,7 +153,7 @@ def test_the_gpu_code_of_tensorflow_and_cudnn_is_read_in_the_image(engine, build
     report = check_image(engine, with_tensorflow, catalogued)
     read = "TensorFlow sm_60 compute_70 (compute_70 of PTX 6.3 alone in some kernels), cuDNN sm_30 sm_60 sm_70"
     assert f"GPU code: {read}" in report.notes
-    sentences = [sentence for sentence in report.disagreements if "docker-bake.hcl" in sentence]
+    sentences = [sentence for sentence in report.disagreements if "gpu-code.json" in sentence]
     assert [re.findall(r"`(\w+)`", sentence) for sentence in sentences] == [["gpu_code"], ["ptx_alone"], ["cudnn_code"]]
 
 

@@ -71,6 +71,18 @@ def test_what_was_parsed_is_kept_until_the_file_changes(tmp_path, monkeypatch):
         load_environments(project)
 
 
+def test_the_gpu_code_is_in_a_file_of_its_own(tmp_path):
+    project = Project(tmp_path)
+    project.bake_file.write_text(bake(GOOD.replace(', gpu_code = "sm_35 compute_70"', "")))
+    assert load_environments(project)["tf1.14"].devices == (Device.CPU,)
+    project.gpu_code_file.parent.mkdir()
+    project.gpu_code_file.write_text('{"tf1.14": {"gpu_code": "sm_70"}}')
+    assert load_environments(project)["tf1.14"].gpu_code == "sm_70"
+    for text in ("[]", '{"tf1.14": 3}', "{", '{"tf1.14": {"gpu_code": 3}}'):
+        project.gpu_code_file.write_text(text)
+        catch(UsageError, load_environments, project)
+
+
 def test_a_wrong_catalogue_gets_a_sentence_that_says_where(tmp_path, snapshot):
     changes = {
         "digits": "\nx = 1" + "0" * 5000,

@@ -73,6 +73,7 @@ REASONS: list[tuple[Environment, Pair, Pair | None, str]] = [
     (MIDDLE, (8, 0), None, "525.60.12"),
     (MIDDLE, (8, 0), None, "90.1"),
     (CATALOG["tf2.4"], (8, 6), None, ""),
+    (CATALOG["tf2.17-ngc"], (9, 0), (12, 2), "535.104.05"),
     (NIGHTLY, (12, 0), (12, 8), "570.86.10"),
     (NIGHTLY, (12, 0), (11, 4), "470.82"),
     (MIDDLE, (12, 0), (12, 8), "570.86.10"),
@@ -126,6 +127,7 @@ def test_a_launch_that_is_given_two_cards_has_to_run_on_both():
     assert fit(CATALOG["tf2.0"], [older, newer], both).support is Support.CANNOT
     assert fit(CATALOG["tf2.8"], [older, newer], both).support is Support.COMPILED
     assert fit(CATALOG["tf2.0"], [newer], GpuHost(absent="the driver is not loaded")).support is Support.NATIVE
+    assert "arm64" in fit(CATALOG["tf2.17"], [Gpu(0, "", "NVIDIA GH200 480GB", (9, 0), 0)], both).reason
 
 
 def test_without_containers_cuda_has_to_be_in_packages(snapshot):

@@ -105,6 +105,7 @@ CELLS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
     ("tf2.4", {"cuda_loading": "lazy"}, {}),
     ("tf2.4", {"cuda_loading": "eager"}, {}),
     ("tf2.15", {"cuda_loading": "lazy"}, CPU),
+    ("tf2.15", {"cudnn_autotune": "off"}, CPU),
     ("tf1.14", {"deterministic": "on"}, {}),
     ("tf2.8", {"deterministic": "on"}, CPU),
     ("tf2.7", {"deterministic": "on"}, CPU),

@@ -16,7 +16,7 @@ from tests.conftest import ROOT
 from tests.errors import catch_text
 
 VARIABLES = ["TF_XLA_FLAGS", "NVIDIA_TF32_OVERRIDE", "TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC"]
-VARIABLES += ["CUDA_MODULE_LOADING"]
+VARIABLES += ["CUDA_MODULE_LOADING", "TF_CUDNN_USE_AUTOTUNE"]
 ACTIVE = {"xla": [], "precision": "float32", "deterministic": "off"}
 
 
@@ -53,6 +53,8 @@ VARIABLES_OF = [
     ({"deterministic": "off"}, {"TF_DETERMINISTIC_OPS": "0", "TF_CUDNN_DETERMINISTIC": "0"}),
     ({"precision": "mixed_float16"}, {}),
     ({"cuda_loading": "lazy"}, {"CUDA_MODULE_LOADING": "LAZY"}),
+    ({"cudnn_autotune": "off"}, {"TF_CUDNN_USE_AUTOTUNE": "0"}),
+    ({"cudnn_autotune": "on"}, {"TF_CUDNN_USE_AUTOTUNE": "1"}),
 ]
 
 

@@ -10,6 +10,7 @@ from harness.model.environment import Device
 from harness.model.errors import UnavailableError
 from harness.model.launch import Sampling
 from harness.model.run import Plan
+from harness.model.scenario import GPU_SUITE
 from harness.plan.availability import list_compiled
 from harness.plan.groups import group
 from harness.project import Project
@@ -37,6 +38,7 @@ def plan(
     `builds`, nothing is built: `say` gets a message about each missing wheel, and its environment has the packages of
     its base. Such a plan can't be run.
     `lacking` contains environments that turned out to be unavailable, with the reasons. Their cells are unavailable.
+    If the default suite has nothing to compare on the GPUs, the suite GPU_SUITE is planned.
 
     Raises UsageError if the request is invalid, NothingSelectedError if it selects no cell, FileError if all selected
     scenarios have invalid files, UntrustedError if a build needs --trust, and CannotRunHereError if this machine
@@ -52,6 +54,12 @@ def plan(
     draft = select_cells(draft)
     draft = use_fallbacks(draft)
     draft = check_cells(draft, builds=builds)
+    is_chosen = bool(request.suite or request.axes or draft.requested or draft.cells)
+    if draft.gpus and not is_chosen and draft.suites.keys() >= {draft.suite, GPU_SUITE}:
+        other = plan(replace(request, suite=GPU_SUITE), lacking, say=say, wait=wait, builds=builds)
+        if other.plan.groups:
+            (say or str)(f"On this GPU, the suite {draft.suite} has nothing to compare, so the suite is {GPU_SUITE}.")
+            return other
     planned = drop_environments(_finish(draft), draft.lacking)
     return select_part(planned, request) if isinstance(request, Request) else planned
 

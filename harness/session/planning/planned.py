@@ -102,34 +102,25 @@ class Planned:
         def join_names(way: Support) -> str:
             return joined([name for name, its_way in self.plan.compiled.items() if its_way == way])
 
-        names_at_start, lazy = joined(find_first_starts(self.plan)), joined(find_lazy_starts(self.plan))
-        partly_compiled = join_names(Support.PARTLY)
-        unread_names, older_cuda = join_names(Support.UNREAD), join_names(Support.OLDER)
+        sentences = [
+            (
+                joined(find_lazy_starts(self.plan)),
+                "The driver compiles the kernels of {} when they are first needed. This takes minutes in total.",
+            ),
+            (
+                joined(find_first_starts(self.plan)),
+                "The driver compiles {} at the first start. This takes 30 minutes or longer.",
+            ),
+            (join_names(Support.PARTLY), "The driver compiles some kernels of {} when they are first needed."),
+            (join_names(Support.OLDER), "CUDA in the image of {} is older than the GPU, so cuDNN may fail."),
+            (
+                join_names(Support.UNREAD),
+                "The launches show whether {} runs on the GPU: its GPU code isn't known. `harness images verify "
+                "--device gpu` reads the code in an image.",
+            ),
+        ]
         return [
-            *(
-                [f"The driver compiles the kernels of {lazy} when they are first needed. This takes minutes in total."]
-                if lazy
-                else []
-            ),
-            *(
-                [f"The driver compiles {names_at_start} at the first start. This takes 30 minutes or longer."]
-                if names_at_start
-                else []
-            ),
-            *(
-                [f"The driver compiles some kernels of {partly_compiled} when they are first needed."]
-                if partly_compiled
-                else []
-            ),
-            *([f"CUDA in the image of {older_cuda} is older than the GPU, so cuDNN may fail."] if older_cuda else []),
-            *(
-                [
-                    f"The launches show whether {unread_names} runs on the GPU: its GPU code isn't known. `harness "
-                    "images verify --device gpu` reads the code in an image."
-                ]
-                if unread_names
-                else []
-            ),
+            *(sentence.format(names) for names, sentence in sentences if names),
             *(
                 f"{name} is {way.rstrip('.')}. It may fail, stop responding, or compute wrong results."
                 for name, way in self.plan.compiled.items()
