@@ -1,6 +1,6 @@
 """`--on http://…`: measures shards on a Ray cluster. Each shard is a job of Ray's Jobs API.
 
-A job gets all CPUs of its node, and all GPUs if the run uses GPUs, so that no other job of the cluster disturbs it. A
+A job requests all CPUs of its node, and all GPUs if the run uses GPUs, so that Ray starts no other job there. A
 node with several slots offers them as a custom resource named `slot`, and each slot gets an equal part. The API is
 HTTP, so this machine and the cluster can have different versions of Ray and
 Python, and a cluster that fails doesn't end this process. If this process is killed, its jobs continue, and a resumed

@@ -28,7 +28,7 @@ _SLOWER = 10
 #: Resources that an engine can limit, by their names in `docker info`.
 _LIMITS = {"CPUSet": "CPUs", "MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "processes"}
 
-#: Advice about the engine of an installed command, if no engine answers.
+#: The advice for each command that is installed although no Docker Engine answers.
 _OTHER_ENGINES = {
     "podman": (
         "Or use Podman: systemctl --user start podman.socket; export "
