@@ -28,7 +28,7 @@ _SLOWER = 10
 #: Resources that an engine can limit, by their names in `docker info`.
 _LIMITS = {"CPUSet": "CPUs", "MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "processes"}
 
-#: The advice for each command that is installed although no Docker Engine answers.
+#: If Docker Engine does not answer: advice for users of these commands.
 _OTHER_ENGINES = {
     "podman": (
         "Or use Podman: systemctl --user start podman.socket; export "
