@@ -110,7 +110,8 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     parcel, unavailable = b"", dict[str, UnavailableError]()
     if request.on:
         parcel, shard_request = pack(shard_request, planned.scenarios.values())
-    places = _open_places(request.on, slots, parcel, listener.say)
+    words = [*shard_request.command()[1:], "--wait"]
+    places = _open_places(request.on, slots, parcel, listener.say, words=words)
     if not request.on:
         # prepare the environments once for all slots
         _wait_for_machine(listener, wait=wait)
@@ -118,7 +119,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     folder = RunFolder.create(request.results, make_run_id(datetime.now(UTC)))
     fleet_request = FleetRequest(
         run=folder.path.name,
-        words=[*shard_request.command()[1:], "--wait"],
+        words=words,
         of=max(1, min(len(places), len(planned.plan.groups))),
         on=request.on,
         slots=slots,
@@ -202,7 +203,7 @@ def resume(
         reason = "it doesn't accept --rounds and --budget" if longer else f"{PARCEL} has changed since"
         raise UsageError(f"{path} was measured on other machines, but {reason}.", "Start a new run.")
     count = int(slots) if slots.isdecimal() and not on else fleet_request.slots
-    places = _open_places(on, count, parcel, listener.say, longer)
+    places = _open_places(on, count, parcel, listener.say, words=fleet_request.words, longer=longer)
     if not on:
         # if the command was killed just now, its shards are still stopping
         is_stopping = any(is_held(lock) for lock in (path / SHARDS).glob("*/*/.lock"))
@@ -243,16 +244,22 @@ def _read(path: Path, name: str) -> bytes:
 
 
 def _open_places(
-    on: str, slots: int, parcel: bytes, say: Callable[[str], object], longer: Sequence[str] = ()
+    on: str,
+    slots: int,
+    parcel: bytes,
+    say: Callable[[str], object],
+    *,
+    words: Sequence[str],
+    longer: Sequence[str] = (),
 ) -> Sequence[Place]:
-    """Return the places where shards are measured: other machines, or slots of this machine."""
+    """Return the places where shards of the command `words` are measured: other machines, or slots of this machine."""
     if not on:
         return [LocalPlace(f"slot {number}", say, longer) for number in range(1, slots + 1)]
     if on.startswith("ssh://"):
         return [ssh.SshPlace(host, parcel, say) for host in ssh.parse_hosts(on)]
     from harness.fleet import ray  # noqa: PLC0415 - only a Ray cluster needs it
 
-    return ray.open_cluster(on, parcel, say)
+    return ray.open_cluster(on, parcel, say, needs_gpus=not {"--gpu", "--gpus"}.isdisjoint(words))
 
 
 def _wait_for_machine(listener: Listener, *, wait: bool) -> None:

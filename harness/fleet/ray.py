@@ -1,7 +1,8 @@
 """`--on http://…`: measures shards on a Ray cluster. Each shard is a job of Ray's Jobs API.
 
-Nodes offer slots as a custom resource named `slot`. Ray doesn't count CPUs and GPUs, because harness divides them
-itself (machine/slots.py). The API is HTTP, so this machine and the cluster can have different versions of Ray and
+A job requests all CPUs of its node, and all GPUs if the run uses GPUs, so that Ray starts no other job there. A
+node with several slots offers them as a custom resource named `slot`, and each slot gets an equal part. The API is
+HTTP, so this machine and the cluster can have different versions of Ray and
 Python, and a cluster that fails doesn't end this process. If this process is killed, its jobs continue, and a resumed
 run fetches their results.
 """
@@ -13,7 +14,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -21,10 +22,20 @@ from typing import Any
 
 from harness.fleet.parcel import unpack
 from harness.fleet.places import FINISHED_CODES, FOLDER, LAST_LINES, REMOTE_COMMAND, make_remote_script
-from harness.model.errors import CannotRunHereError, Exit
+from harness.model.errors import CannotRunHereError, Exit, UsageError
+from harness.model.texts import joined
 
-#: The custom resource of a node. Its amount is the number of the node's slots.
+#: The custom resource of a node with several slots. Its amount is their number.
 RESOURCE = "slot"
+
+#: The start of the name of the resource that Ray gives to a node with GPUs of a kind: accelerator_type:T4.
+_KIND = "accelerator_type:"
+
+#: The label of a node with its id.
+_NODE = "ray.io/node-id"
+
+#: The port of Ray's dashboard, which has the Jobs API.
+_DASHBOARD_PORT = 8265
 
 #: Lines in the log of a job, around the stderr of the shard's command. The second ends with the exit code of the
 #: command. The rest of the log is an archive of the run's folder in base64.
@@ -55,11 +66,16 @@ echo {_END} $code
 if test -d runs; then tar -czf sent.tar.gz -C runs . && base64 sent.tar.gz; fi"""
 
 
-def open_cluster(on: str, parcel: bytes, say: Callable[[str], object]) -> list["RayPlace"]:
-    """Return a place for each slot of a Ray cluster. `on` is its address, or `ray` for the address in RAY_ADDRESS.
+def open_cluster(on: str, parcel: bytes, say: Callable[[str], object], *, needs_gpus: bool = False) -> list["RayPlace"]:
+    """Return a place for each node of a Ray cluster, or for each of its slots.
 
-    Raises CannotRunHereError if Ray isn't installed, or if the cluster doesn't answer or has no slots.
+    `on` is the address of the cluster, or `ray` for the address in RAY_ADDRESS. After `#`, it can name the kind of GPUs
+    that nodes must have: http://HEAD:8265#T4. Raises CannotRunHereError if Ray isn't installed, if the cluster doesn't
+    answer, or if no node can measure, and UsageError if nodes have different kinds of GPUs.
     """
+    on, _, kind = on.partition("#")
+    if on.startswith("ray://"):  # the address of Ray's client, which is on the same machine
+        on = f"http://{on.removeprefix('ray://').rpartition(':')[0]}:{_DASHBOARD_PORT}"
     if on != "ray":
         os.environ["RAY_API_SERVER_ADDRESS"] = on  # Ray prefers RAY_ADDRESS to an address that is passed
     elif "RAY_ADDRESS" not in os.environ:
@@ -85,28 +101,59 @@ def open_cluster(on: str, parcel: bytes, say: Callable[[str], object]) -> list["
             f"The Ray cluster doesn't answer: {_get_first_line(error)}",
             "Check it with `ray status` on its head node. Pass the address of its dashboard, such as http://HEAD:8265.",
         ) from None
-    counts = [(node, int(node.resources_total.get(RESOURCE, 0))) for node in nodes]
-    if not any(count for _, count in counts):
-        raise CannotRunHereError(
-            f"No node of the Ray cluster has slots (the custom resource `{RESOURCE}`).",
-            f"""On each machine: ray start … --resources='{{"{RESOURCE}": 1}}'""",
-        )
     return [
-        RayPlace(node, number if count > 1 else 0, client, parcel, say)
-        for node, count in counts
+        RayPlace(*_describe_slot(node, number, count, needs_gpus=needs_gpus), client, parcel, say)
+        for node in _select_nodes(nodes, kind, needs_gpus=needs_gpus)
+        for count in [int(node.resources_total.get(RESOURCE, 1))]
         for number in range(1, count + 1)
     ]
 
 
+def _select_nodes(nodes: Sequence[Any], kind: str, *, needs_gpus: bool) -> list[Any]:
+    """Return the nodes that can measure: with CPUs or slots and, if GPUs are needed, with GPUs of one kind."""
+    able = [node for node in nodes if node.resources_total.get("CPU") or node.resources_total.get(RESOURCE)]
+    if needs_gpus:
+        able = [node for node in able if node.resources_total.get("GPU")]
+    if kind:
+        able = [node for node in able if f"{_KIND}{kind}" in node.resources_total]
+    if not able:
+        needed = f"{kind} GPUs" if kind else "GPUs" if needs_gpus else "CPUs"
+        raise CannotRunHereError(
+            f"No node of the Ray cluster has {needed}.", "To see the nodes and their resources, use `ray status`."
+        )
+    kinds = {name.removeprefix(_KIND) for node in able for name in node.resources_total if name.startswith(_KIND)}
+    if needs_gpus and len(kinds) > 1 and not kind:
+        raise UsageError(
+            f"The nodes of the Ray cluster have different GPUs: {joined(sorted(kinds))}. A run uses GPUs of one kind.",
+            f"Add the kind to the address: --on 'http://HEAD:8265#{min(kinds)}'",
+        )
+    return able
+
+
+def _describe_slot(node: Any, slot: int, count: int, *, needs_gpus: bool) -> tuple[str, dict[str, Any]]:
+    """Return the name of one of `count` slots of a node, and the options of its jobs: the node and their resources."""
+
+    def divide(resource: str) -> float:
+        total = node.resources_total.get(resource, 0.0)
+        return float(total // count or total / count)  # Ray accepts parts of a CPU or GPU only below 1
+
+    options: dict[str, Any] = {"entrypoint_label_selector": {_NODE: node.node_id}, "entrypoint_num_cpus": divide("CPU")}
+    options |= {"entrypoint_num_gpus": divide("GPU")} if needs_gpus else {}
+    name = f"{node.node_name} ({node.node_id[:8]})"
+    return (name, options) if count == 1 else (f"{name} slot {slot}", options | {"entrypoint_resources": {RESOURCE: 1}})
+
+
 class RayPlace:
-    """A slot of a node of a Ray cluster. `slot` is its number, or 0 if the node has only one slot.
+    """A node of a Ray cluster, or one of its slots, with the options of its jobs.
 
     `client` is a client of Ray's Jobs API, and `parcel` is an archive.
     """
 
-    def __init__(self, node: Any, slot: int, client: Any, parcel: bytes, say: Callable[[str], object]) -> None:
-        self.name = f"{node.node_name} ({node.node_id[:8]})" + (f" slot {slot}" if slot else "")
-        self._node_id, self._slot_words = node.node_id, ["--slots", "auto"] if slot else []
+    def __init__(
+        self, name: str, options: Mapping[str, Any], client: Any, parcel: bytes, say: Callable[[str], object]
+    ) -> None:
+        self.name, self._options = name, options
+        self._slot_words = ["--slots", "auto"] if "entrypoint_resources" in options else []
         self._client, self._parcel, self._say = client, parcel, say
         self._lock = threading.Lock()
         self._job, self._is_stopped = "", False
@@ -133,7 +180,8 @@ class RayPlace:
                 unpack(io.BytesIO(base64.b64decode(archive)), into)
             exit_code = int(code or details.driver_exit_code or Exit.DEFECT)
             if archive and exit_code in FINISHED_CODES:
-                self._start_job(f"rm -rf $HOME/{FOLDER}/{shard}")
+                selector = self._options["entrypoint_label_selector"]
+                self._start_job(f"rm -rf $HOME/{FOLDER}/{shard}", entrypoint_label_selector=selector)
             self._client.delete_job(job)
         except Exception as error:  # noqa: BLE001 - Ray raises many kinds of errors
             return Exit.DEFECT, _explain(error).message
@@ -150,7 +198,9 @@ class RayPlace:
 
     def _submit(self, shard: str, words: Sequence[str]) -> str:
         """Start a job on the node, and return its id. Raises CannotRunHereError if the node has left the cluster."""
-        if self._node_id not in [node.node_id for node in _list_nodes(self._client)]:
+        if self._options["entrypoint_label_selector"][_NODE] not in [
+            node.node_id for node in _list_nodes(self._client)
+        ]:
             raise CannotRunHereError("The node has left the Ray cluster.")
         script = "\n".join([_UNPACK, make_remote_script([*words, *self._slot_words]), _MEASURE])
         with tempfile.TemporaryDirectory() as folder:
@@ -160,13 +210,12 @@ class RayPlace:
                 f"sh {_SCRIPT} {shard}",
                 runtime_env={"working_dir": folder, "env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": _STOP_SECONDS}},
                 metadata={"shard": shard},
-                entrypoint_resources={RESOURCE: 1},
+                **self._options,
             )
 
     def _start_job(self, command: str, **options: Any) -> str:
-        """Start a command on the node, and return the id of its job."""
-        selector = {"ray.io/node-id": self._node_id}
-        return str(self._client.submit_job(entrypoint=command, entrypoint_label_selector=selector, **options))
+        """Start a command, and return the id of its job."""
+        return str(self._client.submit_job(entrypoint=command, **options))
 
     def _follow(self, job: str) -> tuple[Any, str]:
         """Report the stderr of a job until it has ended. Return its details, and its log after the line `_BEGIN`."""

@@ -242,8 +242,8 @@ def read_shard(text: str, option: str) -> Shard:
 
 
 def read_on(text: str, option: str) -> str:
-    """Parse `ray`, `http://head:8265` or `ssh://one,user@other:2222`. Raises UsageError."""
-    if text != "ray" and not re.fullmatch(r"https?://[^\s/]+/?|ssh://[^\s/]+(,(ssh://)?[^\s/]+)*/?", text):
+    """Parse `ray`, `http://head:8265`, `ray://head:10001` or `ssh://one,user@other:2222`. Raises UsageError."""
+    if text != "ray" and not re.fullmatch(r"(https?|ray)://[^\s/]+/?|ssh://[^\s/]+(,(ssh://)?[^\s/]+)*/?", text):
         raise UsageError(
             f"Invalid {option} {text!r}: expected ray, http://HEAD:PORT or ssh://HOST,USER@HOST.",
             f"Example: {option} ssh://one,me@two:2222, or for a Ray cluster the address of its dashboard: "

@@ -19,7 +19,7 @@ import pytest
 from harness.fleet import ray
 from harness.fleet.places import FOLDER
 from harness.machine.uv import find_uv
-from harness.model.errors import CannotRunHereError, Exit
+from harness.model.errors import CannotRunHereError, Exit, UsageError
 from tests.cli.conftest import Harness
 from tests.fleet.conftest import counts, find_commands, read_until
 
@@ -49,13 +49,13 @@ def find_port() -> int:
 
 
 class Nodes:
-    """A cluster with a head that measures nothing, and nodes with one slot each."""
+    """A cluster with a head that measures nothing, and nodes with one CPU each."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self._nodes = folder, dict[str, subprocess.Popen[bytes]]()
         self._port, dashboard = find_port(), find_port()
         self.address = f"http://127.0.0.1:{dashboard}"
-        options = ("--head", "--port", str(self._port), "--dashboard-port", str(dashboard))
+        options = ("--head", "--num-cpus=0", "--port", str(self._port), "--dashboard-port", str(dashboard))
         # the path of a socket has at most 107 characters
         self._sockets = tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True)
         self.start("head", *options, "--temp-dir", self._sockets.name)
@@ -75,15 +75,15 @@ class Nodes:
             "UV_CACHE_DIR": subprocess.check_output([find_uv(), "cache", "dir"], text=True).strip(),
             "RAY_USAGE_STATS_ENABLED": "0",
         }
-        command = [Path(sys.executable).with_name("ray"), "start", "--block", "--num-cpus=0", *port, *options]
+        command = [Path(sys.executable).with_name("ray"), "start", "--block", *port, *options]
         with (self.home(name) / "log").open("wb") as log:
             process = subprocess.Popen(command, env={**os.environ, **environ}, stdout=log, stderr=log)
         self._nodes[name] = process
 
     def add(self, name: str, count: int) -> None:
-        """Start a node with a slot, and wait for a number of nodes. On a busy machine, a start can fail."""
+        """Start a node, and wait for a number of nodes. On a busy machine, a start can fail."""
         for _ in range(3):
-            self.start(name, f"--address=127.0.0.1:{self._port}", "--resources", '{"slot": 1}', "--node-name", name)
+            self.start(name, f"--address=127.0.0.1:{self._port}", "--num-cpus=1", "--node-name", name)
             if self.wait(count):
                 return
             self.kill(name)
@@ -202,9 +202,35 @@ def test_a_cluster_that_does_not_answer_is_a_sentence(monkeypatch):
     monkeypatch.setenv("RAY_API_SERVER_ADDRESS", "")
     with pytest.raises(CannotRunHereError, match=r"127\.0\.0\.1:1\.\nCheck it with `ray status`"):
         ray.open_cluster("http://127.0.0.1:1", b"", print)
+    monkeypatch.setattr(ray, "_DASHBOARD_PORT", 1)
+    with pytest.raises(CannotRunHereError, match=r"127\.0\.0\.1:1\."):
+        ray.open_cluster("ray://127.0.0.1:10001", b"", print)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     with pytest.raises(CannotRunHereError, match="--on http://HEAD:8265"):
         ray.open_cluster("ray", b"", print)
+
+
+def test_a_job_gets_a_whole_node_with_gpus_of_one_kind_or_an_equal_part_for_each_slot():
+    def node(**resources: float) -> SimpleNamespace:
+        total = {name.replace("__", ":"): value for name, value in resources.items()}
+        return SimpleNamespace(node_name="one", node_id="a1", resources_total=total)
+
+    small, large = node(CPU=8.0, GPU=1.0, accelerator_type__T4=1.0), node(CPU=64.0, GPU=8.0, accelerator_type__H100=1.0)
+    nodes = [node(memory=1.0), node(CPU=4.0), small, large]
+    assert ray._select_nodes(nodes, "", needs_gpus=False) == nodes[1:]
+    assert ray._select_nodes(nodes, "T4", needs_gpus=True) == [small]
+    with pytest.raises(UsageError, match=r"different GPUs: H100 and T4\..*\n.*8265#H100"):
+        ray._select_nodes(nodes, "", needs_gpus=True)
+    with pytest.raises(CannotRunHereError, match="No node of the Ray cluster has A100 GPUs"):
+        ray._select_nodes(nodes, "A100", needs_gpus=True)
+    whole = {"entrypoint_label_selector": {"ray.io/node-id": "a1"}, "entrypoint_num_cpus": 64.0}
+    assert ray._describe_slot(large, 1, 1, needs_gpus=False) == ("one (a1)", whole)
+    with_gpus = {**whole, "entrypoint_num_gpus": 8.0}
+    assert ray._describe_slot(large, 1, 1, needs_gpus=True) == ("one (a1)", with_gpus)
+    name, options = ray._describe_slot(node(CPU=6.0, GPU=1.0, slot=4.0), 2, 4, needs_gpus=True)
+    assert name == "one (a1) slot 2"
+    assert (options["entrypoint_num_cpus"], options["entrypoint_num_gpus"]) == (1.0, 0.25)
+    assert options["entrypoint_resources"] == {"slot": 1}
 
 
 def test_a_cluster_that_fails_ends_the_shard_and_then_the_place(monkeypatch, tmp_path):
@@ -214,7 +240,7 @@ def test_a_cluster_that_fails_ends_the_shard_and_then_the_place(monkeypatch, tmp
     monkeypatch.setattr(ray, "_PATIENCE", 0.0)
     job = SimpleNamespace(submission_id="raysubmit_1", metadata={"shard": "x-1"})
     client = SimpleNamespace(list_jobs=lambda: [job], get_job_info=fail)
-    place = ray.RayPlace(SimpleNamespace(node_id="a" * 56, node_name="one"), 0, client, b"", print)
+    place = ray.RayPlace("one", {}, client, b"", print)
     code, message = place.measure("x-1", [], tmp_path, None)
     assert (code, message) == (Exit.DEFECT, "The Ray cluster doesn't answer: Failed to connect to Ray")
     client.list_jobs = fail

@@ -151,7 +151,7 @@ def test_what_is_no_quantity_gets_a_sentence(snapshot):
         (read_clock, "--lock-clocks", ("", "max", "1.4GHz", "0", "000", "-1410", "1410,1410", "base 1410")),
         (read_shard, "--shard", ("0/5", "6/5", "5", "2/", "2/5/6", "-1/5", "a/b", "1/00000")),
         (read_slots, "--slots", ("0", "-1", "many", "2.5", "1025", "")),
-        (read_on, "--on", ("", "here", "http://", "http://a/b", "ray://head:10001")),
+        (read_on, "--on", ("", "here", "http://", "http://a/b", "ray://")),
         (lambda text, option: read_devices([text], option), "--device", ("cpu,tpu", "", "gpu,gpu")),
     ):
         for text in texts:

@@ -160,7 +160,8 @@ class DockerBackend(ImageBackend):
             return [prerequisites.report_missing_docker(message, error.advice, wanted=bool(wanted)), builder]
         engine = prerequisites.check_docker(self.engine.version, where=facts.where, is_podman=self.engine.is_podman)
         priority = prerequisites.check_priority(is_possible=find_priority(self.engine, [0]) is not None)
-        checks = [engine, builder, prerequisites.check_disk_space(self.images.room(requirements)), priority]
+        checks = [engine, prerequisites.check_disk_space(self.images.room(requirements)), priority]
+        checks[1:1] = [] if self.engine.is_podman else [builder]
         if wanted or not self.gpu_host.absent:
             checks.append(self._check_access(wanted, requirements))
         return checks
@@ -261,7 +262,8 @@ class DockerBackend(ImageBackend):
     def can_move(self) -> bool:
         """Return whether launches can be moved: the engine is here, has all of the CPUs, and can pin containers."""
         info = self.engine.info
-        return self.engine.is_here and bool(info.get("CPUSet")) and info.get("NCPU") == os.cpu_count()
+        is_able = self.engine.is_here and not self.engine.is_podman  # Podman's interface has no such request
+        return is_able and bool(info.get("CPUSet")) and info.get("NCPU") == os.cpu_count()
 
     @contextmanager
     def hold(self, requirement: Requirement, job: Job) -> Iterator[LaunchHandle]:

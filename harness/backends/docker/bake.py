@@ -4,6 +4,7 @@
     #9 0.52 some output                     a line of its output, and the time in seconds
     #9 CACHED | DONE 1.2s | ERROR: …        how it ended
     #14 exporting to image                  a step of the builder itself
+    [2/3] STEP 2/4: RUN useradd …           a step of `podman build` starts (podman.py)
 
 Steps overlap. Each line starts with the number of its step. Lines in another format are ignored, because other builders
 may print additional lines.
@@ -37,6 +38,7 @@ _INSTRUCTION_LENGTH = 72
 # a line of a step; step 0 is left out, because it only names the builder
 _LINE = re.compile(r"#(?P<number>[1-9]\d{0,8}) (?P<rest>.*)")
 _STEP = re.compile(r"\[(?P<place>[^\]]*\d/\d+)\] (?P<instruction>\S.*)")
+_PODMAN_STEP = re.compile(r"(?:\[(?P<stage>\d+/\d+)\] )?STEP (?P<place>\d+/\d+): (?P<instruction>.*)")
 _OUTPUT = re.compile(r"\d+\.\d+ (?P<text>.*)")
 _FLAGS = re.compile(r"^RUN (--[a-z]+=\S+\s+)*")
 
@@ -99,6 +101,12 @@ class Builder:
         self._running: set[subprocess.Popen[bytes]] = set()
         self.is_stopped = False
 
+    def check(self, *, uses_images: bool) -> None:
+        """Raise CannotRunHereError if nothing can be built here. `uses_images` if an image of the engine is a base."""
+        check()
+        if uses_images:
+            check_driver()
+
     def build(
         self,
         target: str,
@@ -133,7 +141,7 @@ class Builder:
             for process in self._running:
                 process.terminate()
 
-    def _start_build(self, target: str, settings: Mapping[str, str], folder: Path | None) -> subprocess.Popen[bytes]:
+    def _make_command(self, target: str, settings: Mapping[str, str], folder: Path | None) -> list[str]:
         # --load, because a builder in a container would otherwise keep the image for itself; no provenance, because
         # it makes the ids of two equal builds differ
         command = [
@@ -148,11 +156,14 @@ class Builder:
         ]
         for key, value in settings.items():
             command += ["--set", f"{target}.{key}={value}"]
+        return [*command, target]
+
+    def _start_build(self, target: str, settings: Mapping[str, str], folder: Path | None) -> subprocess.Popen[bytes]:
         with self._lock:
             if self.is_stopped:
                 raise CannotRunHereError(f"The build of {target} was stopped.")
             process = subprocess.Popen(
-                guard_command([*command, target]),
+                guard_command(self._make_command(target, settings, folder)),
                 cwd=self._root,
                 # newer versions of buildx ask before they read folders outside the project, but the user named them
                 env={**make_environ(), **self._environ, "BUILDX_BAKE_ENTITLEMENTS_FS": "0"},
@@ -184,6 +195,11 @@ class BuildLog:
         line = escape(line.rstrip()[:LENGTH], keep="\t")
         if not line:
             return ""
+        if step := _PODMAN_STEP.fullmatch(line):  # its steps don't overlap
+            self._last_lines.clear()
+            line = _shorten_command(f"[{step['stage'] or '1/1'} {step['place']}] {step['instruction']}")
+            self._last_lines.append(f"{line}:")
+            return line if step["instruction"].startswith("RUN ") else ""
         self._last_lines.append(line)
         if line.startswith("ERROR: "):
             self._error_line = line

@@ -1,6 +1,7 @@
 """The Docker Engine: how to reach it, its facts, and its error messages."""
 
 import os
+import shutil
 import socket
 import time
 import weakref
@@ -27,6 +28,18 @@ _SLOWER = 10
 
 #: Resources that an engine can limit, by their names in `docker info`.
 _LIMITS = {"CPUSet": "CPUs", "MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "processes"}
+
+#: If Docker Engine does not answer: advice for users of these commands.
+_OTHER_ENGINES = {
+    "podman": (
+        "Or use Podman: systemctl --user start podman.socket; export "
+        "DOCKER_HOST=unix://$XDG_RUNTIME_DIR/podman/podman.sock"
+    ),
+    "nerdctl": (
+        "containerd and nerdctl don't have Docker's interface, which harness needs. Without Docker Engine or Podman, "
+        "pass --backend local."
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -72,7 +85,7 @@ class Engine:
         options = [option.split(",")[0].removeprefix("name=") for option in info.get("SecurityOptions") or ()]
         return BackendFacts(
             name=NAME,
-            engine=f"Docker Engine {self.version}",
+            engine=f"{'Podman' if self.is_podman else 'Docker Engine'} {self.version}",
             api=self.api.api_version,
             where=HERE if self.is_here else REMOTE,
             system=info.get("OperatingSystem", ""),
@@ -128,6 +141,8 @@ def connect() -> Engine:
             advice = "Give your user access to Docker Engine: `sudo usermod -aG docker $USER`, then log in again."
         elif os.environ.get("DOCKER_HOST"):
             advice += " Or unset DOCKER_HOST, which points to an engine other than this machine's usual one."
+        else:
+            advice += next((f" {text}" for command, text in _OTHER_ENGINES.items() if shutil.which(command)), "")
         raise CannotRunHereError(f"Docker Engine does not answer at {place}: {_find_cause(error)}.", advice) from None
     weakref.finalize(engine, engine.api.close)
     return engine

@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 from harness.backends import wheels
 from harness.backends.docker import recipe
-from harness.backends.docker.bake import Builder, check, check_driver
+from harness.backends.docker.bake import Builder
 from harness.backends.docker.engine import Engine, raise_as_sentences
+from harness.backends.docker.podman import PodmanBuilder
 from harness.backends.docker.recipe import Image
 from harness.backends.untrusted_text import join_lines
 from harness.backends.wheels import BUILD_SECONDS
@@ -66,9 +67,12 @@ class Images:
         needed = [*requirements, *(requirement.base for requirement in requirements if requirement.base)]
         names = {recipe.make_tag(requirement) for requirement in needed}
         names |= {base for requirement in needed for base in recipe.find_bases(self._root, requirement)}
-        with raise_as_sentences("list images"):
-            summaries = self._engine.api.images(filters={"reference": sorted(names)})
-        images_by_tag = {name: _make_image(entry, entry) for entry in summaries for name in entry.get("RepoTags") or ()}
+        if self._engine.is_podman:  # it lists images by other names: docker.io/harness/…, localhost/harness/…
+            images_by_tag = {name: image for name in names if (image := self._inspect(name))}
+        else:
+            with raise_as_sentences("list images"):
+                summaries = self._engine.api.images(filters={"reference": sorted(names)})
+            images_by_tag = {name: _make_image(entry, entry) for entry in summaries for name in entry["RepoTags"] or ()}
 
         def state(requirement: Requirement) -> KeptImage:
             image = images_by_tag.get(recipe.make_tag(requirement))
@@ -122,6 +126,8 @@ class Images:
         if not emulate:
             self._refuse_emulation(requirements)
         at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MAX_BUILDS)
+        if self._engine.is_podman:  # a build that ends unmounts the stages that other builds use
+            at_a_time = 1
         missing = self.unprepared(requirements)
         missing_bases = self.unprepared(_find_bases(missing))
         errors = self._prepare_images(missing_bases, progress, at_a_time)
@@ -219,7 +225,8 @@ class Images:
         """Pull or build images. Return the builder's last lines for each failed build, by environment."""
         if not requirements:
             return {}
-        builder, progress_lock = Builder(self._root, requirements[0].environment.architecture), threading.Lock()
+        architecture = requirements[0].environment.architecture
+        builder, progress_lock = self._make_builder(architecture), threading.Lock()
 
         def report(step: PreparationStep) -> None:
             with progress_lock:
@@ -248,9 +255,7 @@ class Images:
         if recipe.get_registry() and self._pull(requirement, builder, say):
             say(PreparationStep(name, f"pulled in {monotonic() - start_time:.0f} s", Stage.READY))
             return ""
-        check()
-        if requirement.base:
-            check_driver()
+        builder.check(uses_images=requirement.base is not None)
         say(PreparationStep(name, f"building {recipe.make_tag(requirement)}"))
         with self._make_settings(requirement) as settings:
             target = recipe.name_target(requirement.environment, requirement.device)
@@ -265,7 +270,7 @@ class Images:
     @contextmanager
     def _make_settings(self, requirement: Requirement) -> Iterator[dict[str, str]]:
         """Yield the builder's settings. If a folder of packages is set, they name a folder with the needed files."""
-        settings = recipe.make_settings(self._root, requirement)
+        settings = recipe.make_settings(self._root, requirement, is_complete=self._engine.is_podman)
         settings |= {f"labels.{label}": value for label, value in self.labels(requirement).items()}
         folder = wheels.find_folder()
         if folder is None:
@@ -276,9 +281,8 @@ class Images:
 
     def build_wheel(self, wheel: WheelRecipe, folder: Path) -> None:
         """Build a wheel from a source in a container without a network, into a folder. Raises CannotRunHereError."""
-        check()
-        check_driver()
-        builder = Builder(self._root, self._engine.architecture)
+        builder = self._make_builder(self._engine.architecture)
+        builder.check(uses_images=True)
         settings = {
             "contexts.source": str(wheel.source),
             "contexts.locks": str(wheel.lock.parent),
@@ -296,6 +300,9 @@ class Images:
             build_error = f"it took longer than {BUILD_SECONDS} s"
         if build_error:
             raise CannotRunHereError(f"The wheel of {wheel.package} could not be built:\n{build_error}")
+
+    def _make_builder(self, architecture: str) -> Builder:
+        return PodmanBuilder(self._root, self._engine) if self._engine.is_podman else Builder(self._root, architecture)
 
     def _pull(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> bool:
         """Pull the image from the registry; return whether it is available and up to date."""

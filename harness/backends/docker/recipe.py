@@ -96,8 +96,8 @@ def hash_recipe(path: Path) -> str:
     return sha256(b"".join(sha256(part.read_bytes()).digest() for part in parts)).hexdigest()
 
 
-def make_settings(root: Path, requirement: Requirement) -> dict[str, str]:
-    """Return the builder's settings that aren't in the bake file.
+def make_settings(root: Path, requirement: Requirement, *, is_complete: bool = False) -> dict[str, str]:
+    """Return the builder's settings that aren't in the bake file, or all of them if `is_complete`.
 
     A lock outside the project is read from its own folder. For an environment that isn't in the bake file, the result
     contains all settings.
@@ -114,7 +114,10 @@ def make_settings(root: Path, requirement: Requirement) -> dict[str, str]:
         overrides |= {"dockerfile": find_dockerfile(root, requirement).name}
     if not environment.wheel and lock.parent.resolve() != (root / "images" / "locks").resolve():
         overrides |= {"contexts.locks": str(lock.parent.resolve()), "args.LOCK": lock.name}
-    if environment.asked:
+    if is_complete:
+        overrides |= {"dockerfile": find_dockerfile(root, requirement).name}
+        overrides |= {"args.GPU_IMAGE": environment.gpu_image} if environment.gpu_image else {}
+    if environment.asked or is_complete:
         pins = ["tensorflow", "keras", "python", "as_of", *(["cuda", "cudnn"] if device is Device.GPU else [])]
         labels = {"environment": environment.name, "device": device.value}
         labels |= {name: str(getattr(environment, name)) for name in pins}

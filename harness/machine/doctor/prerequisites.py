@@ -40,7 +40,7 @@ def check_docker(version: str, *, where: str, is_podman: bool) -> CheckResult:
     """Check the version of a reachable engine. `where` is its machine."""
     value = f"{version or f'version: {NOT_SHOWN}'}, {where}"
     if is_podman:
-        advice = "harness supports Docker Engine. With Podman, launches get no GPUs and no CPU priority."
+        advice = "With Podman, launches get no GPUs and no CPU priority, and images are built one after the other."
         return make_result("Docker", Level.WARN, f"Podman {value}", advice)
     return make_result(
         "Docker",

@@ -69,8 +69,10 @@ def test_launches_are_moved_between_the_cpus_of_this_machine_alone(backend, monk
         (True, {"CPUSet": True, "NCPU": 2}, False),
         (True, {"CPUSet": False, "NCPU": 4}, False),
         (True, {}, False),
+        (True, {"CPUSet": True, "NCPU": 4, "BuildahVersion": "1"}, False),
     ):
-        backend.engine = SimpleNamespace(info=info, is_here=is_here)  # type: ignore[assignment]
+        is_podman = "BuildahVersion" in info
+        backend.engine = SimpleNamespace(info=info, is_here=is_here, is_podman=is_podman)  # type: ignore[assignment]
         assert backend.can_move() is can
 
 

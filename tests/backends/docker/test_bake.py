@@ -156,3 +156,15 @@ def test_any_lines_are_read(lines):
     for words in [*progress, *log.describe_failure().splitlines()]:
         assert words.replace("\t", "").isprintable()
     assert len(log.describe_failure().splitlines()) <= LINES + 2
+
+
+def test_a_failed_build_of_podman_ends_with_its_step():
+    log = BuildLog()
+    lines = [
+        "[1/2] STEP 1/1: FROM scratch",
+        "[2/2] STEP 2/3: RUN --mount=type=bind,from=a sh x",
+        "no",
+        "Error: building",
+    ]
+    assert list(filter(None, map(log.feed, lines))) == ["2/2 2/3: sh x"]
+    assert log.describe_failure() == "2/2 2/3: sh x:\nno\nError: building"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.backends.docker import engine
 from harness.backends.docker.engine import Engine, connect, find_address, raise_as_sentences
 from harness.model.errors import CannotRunHereError
 from tests.errors import catch_text
@@ -15,6 +16,7 @@ def home(tmp_path, monkeypatch):
     for name in ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
     return tmp_path
 
 
@@ -30,6 +32,11 @@ def test_no_engine_says_what_was_tried_and_the_way_on(home, monkeypatch, snapsho
     monkeypatch.delenv("DOCKER_HOST")
     monkeypatch.setenv("DOCKER_CONTEXT", "lost")
     messages["context"] = catch_text(CannotRunHereError, connect)
+    monkeypatch.delenv("DOCKER_CONTEXT")
+    monkeypatch.setattr(engine, "_find_address", lambda: (variable, "the context 'default'"))
+    for command in ("nerdctl", "podman"):
+        (home / command).touch(0o755)
+        messages[command] = catch_text(CannotRunHereError, connect).replace(variable, "ADDRESS")
     assert messages == snapshot
 
 

@@ -22,6 +22,8 @@ BASE_IMAGE = "python:3.11-slim-bookworm"
 class FakeEngine:
     """An engine whose images are in `had`: labels by name. `remote` is what a pull brings."""
 
+    is_podman, is_here, address = False, True, "unix:///podman.sock"
+
     def __init__(self, had):
         self.api = self
         self.had, self.remote, self.pushed, self.filters = had, {}, [], []
@@ -101,6 +103,9 @@ class World:
     def built(self):
         return sorted(target for target, _ in self.targets)
 
+    def check(self, *, uses_images):
+        pass
+
     def prepare(self, *requirements, **more):
         self.steps = []
         return self.images.prepare(list(requirements), self.steps.append, **more)
@@ -112,8 +117,6 @@ def world(tmp_path, monkeypatch):
     monkeypatch.delenv("HARNESS_WHEELS", raising=False)
     shutil.copytree(ROOT / "images", tmp_path / "images", ignore=shutil.ignore_patterns("locks"))
     world = World(tmp_path)
-    monkeypatch.setattr(images, "check", lambda: None)
-    monkeypatch.setattr(images, "check_driver", lambda: None)
     monkeypatch.setattr(images, "Builder", lambda *_: world)
     return world
 
@@ -149,6 +152,27 @@ def test_states_are_told_by_one_question_for_images_and_bases(world, monkeypatch
     world.images.states([world.one, world.two])
     names = [f"example.org/team/harness/{name}:cpu" for name in ("one", "two")]
     assert world.engine.filters == [{"reference": [*names, BASE_IMAGE]}]
+
+
+def test_podman_gets_all_settings_and_is_asked_for_each_image_by_its_name(world, monkeypatch, tmp_path):
+    monkeypatch.setattr(world.engine, "is_podman", True, raising=False)
+    builder = world.images._make_builder()
+    with world.images._make_settings(world.one) as settings:
+        command = builder._make_command("cpu-one", settings, None)
+    assert command[:6] == ["podman", "--remote", "--url", "unix:///podman.sock", "build", "--layers=false"]
+    options = dict(zip(command[6:-1:2], command[7::2], strict=True))
+    assert options["--file"] == "images/cpu.Dockerfile"
+    assert options["--tag"] == "harness/one:cpu"
+    assert {"PYTHON=3.11", "LOCK=one-cpu.txt", "harness.device=cpu"} < set(command)
+    wheel = builder._make_command("wheel", {"contexts.source": "/x"}, tmp_path)
+    assert {"images/wheel.Dockerfile", f"type=local,dest={tmp_path}", "source=/x"} < set(wheel)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CannotRunHereError, match="the podman command isn't installed"):
+        builder.check(uses_images=False)
+    labels = world.images.labels(world.one)
+    world.engine.had["harness/one:cpu"] = labels
+    assert world.images.states([world.one])[0].state is ImageState.BUILT
+    assert world.engine.filters == []
 
 
 def test_what_cuda_is_copied_from_counts(world):
