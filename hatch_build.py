@@ -25,6 +25,9 @@ _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)")
 
 #: A picture in two files, one for each color scheme, and the address of one of them.
 _PICTURE = re.compile(r"<picture>.*?</picture>\n?", re.S)
+
+#: The badges, which only GitHub shows.
+_BADGES = re.compile(r'^<a href="\.\./\.\./.*\n\n?', re.M)
 _SOURCE = re.compile(r'\b(src|srcset)="(?!https?:)([^"]+)"')
 
 
@@ -38,7 +41,7 @@ def readme(text: str, repository: str) -> str:
     def picture(match: re.Match[str]) -> str:
         return _SOURCE.sub(rf'\1="{repository}/raw/HEAD/\2"', match.group()) if repository else ""
 
-    return _LINK.sub(link, _PICTURE.sub(picture, text))
+    return _LINK.sub(link, _PICTURE.sub(picture, _BADGES.sub("", text)))
 
 
 class Metadata(MetadataHookInterface):

@@ -105,6 +105,7 @@ def read_source(app: Sphinx, page: str, source: list[str]) -> None:
     """Add the navigation to README, and mark pages that are reached from another one."""
     text = _PICTURE.sub(_show_both, source[0])
     if page == root_doc:
+        text = re.sub(r'(?m)^<a href="\.\./\.\./.*\n\n?', "", text)  # the badges, which only GitHub shows
         text += _navigation()
     elif page.startswith(EXAMPLES):
         if not text.startswith("# "):  # the text of an issue, whose headings GitHub's form gives

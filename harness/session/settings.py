@@ -73,7 +73,7 @@ class ProjectFile:
     values: Mapping[str, Any]
 
     def export(self) -> None:
-        """Set missing environment variables for this process and its children. Settings of options have no effect here."""
+        """Set missing environment variables for this process and its children. Options aren't among them."""
         for name, value in {"record": True, **self.values}.items():
             if name not in ("environments", "scenarios", "baseline", "budget"):
                 os.environ.setdefault(get_variable(name), str(int(value) if isinstance(value, bool) else value))
