@@ -24,14 +24,6 @@ RequestType = TypeVar("RequestType")
 #: Types with the valid values of fields that contain a plain text in a request, by field.
 _TYPES: Mapping[str, Any] = {"backend": StrEnum("Backend", {name.upper(): name for name in CHOICES})}
 
-#: The settings that are defaults of options, and the fields of these options.
-SETTINGS_OF_OPTIONS = {
-    "environments": "environments",
-    "scenarios": "scenarios",
-    "baseline": "reference",
-    "budget": "budget",
-}
-
 #: Completion functions by field.
 _COMPLETERS: Mapping[str, Callable[..., Any]] = {
     "suite": completion.complete_suites,
@@ -140,24 +132,21 @@ def find_passed_names(context: typer.Context) -> list[str]:
 
 def _add_settings(fields: Sequence[FieldOption], values: dict[str, Any]) -> None:
     """Add values of environment variables and of the project's file, and print which ones."""
-    path = find_settings_file()
-    texts = {name: text for name in SETTINGS_OF_OPTIONS if (text := os.environ.get(f"HARNESS_{name.upper()}"))}
-    sources: dict[str, Any] = dict.fromkeys(texts, "environment variables")
-    if path:
+    file_values: Mapping[str, Any] = {}
+    if path := find_settings_file():
         from harness.session.settings import load  # noqa: PLC0415 - most projects have no file
 
         file_values = load(path).values
-        sources = {**dict.fromkeys(file_values, path), **sources}
-        texts = {**file_values, **texts}
-    lengths = {"budget"} if values.keys() & {"rounds", "precision"} else set()
     used: dict[Any, list[str]] = {}
-    for name, option_name in SETTINGS_OF_OPTIONS.items():
-        field = next((field for field in fields if field.name == option_name), None)
-        if field and name in texts and name not in lengths and option_name not in values:
-            text = texts[name]
-            is_list = get_origin(field.type) is Sequence
-            values[option_name] = field.parse([text] if is_list and isinstance(text, str) else text)
-            used.setdefault(sources[name], []).append(f"{name} {text if isinstance(text, str) else joined(text)}")
+    for field in fields:
+        name = "baseline" if field.name == "reference" else field.name
+        text = os.environ.get(f"HARNESS_{name.upper()}", "")
+        value = text or file_values.get(name)
+        overrides = {field.name, *(("rounds", "precision") if name == "budget" else ())}
+        if name in ("environments", "scenarios", "baseline", "budget") and value and not values.keys() & overrides:
+            shown = value if isinstance(value, str) else joined(value)
+            values[field.name] = field.parse([value] if text and get_origin(field.type) is Sequence else value)
+            used.setdefault("environment variables" if text else path, []).append(f"{name} {shown}")
     for source, parts in used.items():
         say(f"From {source}: {'; '.join(parts)}.")
 
