@@ -144,9 +144,9 @@ def _add_settings(fields: Sequence[FieldOption], values: dict[str, Any]) -> None
         value = text or file_values.get(name)
         overrides = {field.name, *(("rounds", "precision") if name == "budget" else ())}
         if name in ("environments", "scenarios", "baseline", "budget") and value and not values.keys() & overrides:
-            shown = value if isinstance(value, str) else joined(value)
+            value_text = value if isinstance(value, str) else joined(value)
             values[field.name] = field.parse([value] if text and get_origin(field.type) is Sequence else value)
-            used.setdefault("environment variables" if text else path, []).append(f"{name} {shown}")
+            used.setdefault("environment variables" if text else path, []).append(f"{name} {value_text}")
     for source, parts in used.items():
         say(f"From {source}: {'; '.join(parts)}.")
 

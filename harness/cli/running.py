@@ -57,9 +57,9 @@ def run(
     return _report_missing_shards(missing_shards, code)
 
 
-def _record(ended: session.Ended) -> None:
+def _record(finished_run: session.Ended) -> None:
     """Add a finished run to the history of the project, unless the project or the user switched it off."""
-    results = ended.results
+    results = finished_run.results
     if os.environ.get("HARNESS_RECORD") != "1" or not results.run.stops or not session.has_numbers(results):
         return
     from harness.history.folder import History  # noqa: PLC0415 - only projects need it

@@ -99,7 +99,7 @@ def _read_holder(handle: int) -> tuple[str, str]:
 def _find_place(handle: int, locks: Path = Path("/proc/locks")) -> int:
     """Return the place of this process in the queue for a lock file, or its place if it waited now.
 
-    The kernel lists the processes that wait, in their order. In a container, it may not list those of other containers.
+    The kernel lists the processes that wait, in their order. In a container, the list may omit processes of other containers.
     """
     suffix, waiters = f":{os.fstat(handle).st_ino}", []
     with contextlib.suppress(OSError):
@@ -112,13 +112,13 @@ def _find_place(handle: int, locks: Path = Path("/proc/locks")) -> int:
 
 def _wait(handle: int, mode: int, busy: str, waiting: Callable[[str], object]) -> None:
     """Wait for a lock. Call `waiting` with its holder and the place in the queue, whenever one of them changes."""
-    acquired, seen = threading.Event(), None
+    acquired, last_report = threading.Event(), None
 
     def report() -> None:
-        nonlocal seen
+        nonlocal last_report
         (holder, run), place = _read_holder(handle), _find_place(handle)
-        if (holder, place) != seen:
-            seen = (holder, place)
+        if (holder, place) != last_report:
+            last_report = (holder, place)
             queue = f" {counted(place - 1, 'process')} will have it first." if place > 1 else ""
             waiting(f"{busy} It is held by {holder or 'an unknown process'}.{run}{queue} Waiting for it.")
 
@@ -278,7 +278,7 @@ def hold_slot(slots: Sequence[Sequence[str]], waiting: Callable[[str], object] |
     free. If no slot is free, call `waiting` and wait; without `waiting`, raise CannotRunHereError.
     """
     with hold_lock(get_lock_path(), _BUSY_MESSAGE, _ADVICE, waiting, mode=fcntl.LOCK_SH):
-        seen = ""
+        last_report = ""
         while True:
             for index, names in enumerate(slots):
                 with contextlib.ExitStack() as stack:
@@ -295,7 +295,7 @@ def hold_slot(slots: Sequence[Sequence[str]], waiting: Callable[[str], object] |
             if waiting is None:
                 raise CannotRunHereError(f"No slot of this machine is free. {busy_error.message}", _ADVICE)
             # the sentence about the run has the time left, and so changes all the time
-            if (holder := busy_error.message.partition(" Its run ")[0]) != seen:
+            if (holder := busy_error.message.partition(" Its run ")[0]) != last_report:
                 waiting(f"No slot of this machine is free. {busy_error.message} Waiting for a slot.")
-                seen = holder
+                last_report = holder
             time.sleep(_RETRY_SECONDS)

@@ -31,12 +31,12 @@ def test_a_value_comes_from_the_command_line_a_variable_or_the_file_and_the_run_
             process.stderr,
         )
 
-    environments, budget, said = read_plan()
+    environments, budget, messages = read_plan()
     assert (environments, budget) == ({"old", "new"}, 300)
-    assert "From pyproject.toml: environments old and new; scenarios ways; budget 5m." in said
-    environments, budget, said = read_plan("--rounds", "2", HARNESS_ENVIRONMENTS="new")
+    assert "From pyproject.toml: environments old and new; scenarios ways; budget 5m." in messages
+    environments, budget, messages = read_plan("--rounds", "2", HARNESS_ENVIRONMENTS="new")
     assert (environments, budget) == ({"new"}, None)
-    assert "From environment variables: environments new." in said
+    assert "From environment variables: environments new." in messages
     assert read_plan("-e", "old", HARNESS_ENVIRONMENTS="new")[0] == {"old"}
     assert harness("matrix", *SHORT, "-a", "way=fine", "--rounds", "1").returncode == 0
     assert harness("history", "list").stdout.count("2 points") == 1
