@@ -99,7 +99,7 @@ def _read_holder(handle: int) -> tuple[str, str]:
 def _find_place(handle: int, locks: Path = Path("/proc/locks")) -> int:
     """Return the place of this process in the queue for a lock file, or its place if it waited now.
 
-    The kernel lists the processes that wait, in their order. In a container, the list may omit processes of other containers.
+    The kernel lists the processes that wait, in their order. The list may omit other containers.
     """
     suffix, waiters = f":{os.fstat(handle).st_ino}", []
     with contextlib.suppress(OSError):
