@@ -56,7 +56,8 @@ class Project:
     def locks(self) -> Path:
         """The folder with the locks of the catalog's environments. A wheel has an archive, which the cache unpacks."""
         folder = self.root / "images" / "locks"
-        return _unpack(folder.with_name(f"{folder.name}.tar.xz")) if self.is_installed else folder
+        archive = folder.with_name("locks.tar.xz")
+        return _unpack(archive) if self.is_installed and archive.is_file() else folder
 
     @classmethod
     def find(cls) -> "Project":
