@@ -5,19 +5,29 @@ HARNESS_REPOSITORY is the address of the repository. By default, it is the repos
 
 import os
 import re
+import shutil
+import tarfile
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-SHIPPED = ("docker-bake.hcl", "docs/stored.json", "images", "requirements.txt", "scenarios", "templates")
+SHIPPED = ("docker-bake.hcl", "docs/stored.json", "images", "scenarios", "templates")
+
+#: The folder of the locks. They share most hashes, so one archive has 25 % of their size. harness/project.py unpacks
+#: it.
+LOCKS = "images/locks"
 
 #: A link to a file of the repository, or a picture from there.
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)")
 
 #: A picture in two files, one for each color scheme, and the address of one of them.
 _PICTURE = re.compile(r"<picture>.*?</picture>\n?", re.S)
+
+#: The badges, which only GitHub shows.
+_BADGES = re.compile(r'^<a href="\.\./\.\./.*\n\n?', re.M)
 _SOURCE = re.compile(r'\b(src|srcset)="(?!https?:)([^"]+)"')
 
 
@@ -31,7 +41,7 @@ def readme(text: str, repository: str) -> str:
     def picture(match: re.Match[str]) -> str:
         return _SOURCE.sub(rf'\1="{repository}/raw/HEAD/\2"', match.group()) if repository else ""
 
-    return _LINK.sub(link, _PICTURE.sub(picture, text))
+    return _LINK.sub(link, _PICTURE.sub(picture, _BADGES.sub("", text)))
 
 
 class Metadata(MetadataHookInterface):
@@ -52,5 +62,24 @@ class PackageData(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called before the wheel is built."""
+        if version == "editable":
+            return
+        root, self._scratch = Path(self.root), tempfile.mkdtemp()
+        archive = Path(self._scratch) / "locks.tar.xz"
+        with tarfile.open(archive, "w:xz") as tar:
+            for path in sorted((root / LOCKS).iterdir()):
+                tar.add(path, path.name, filter=anonymous)
+        names = [name for name in SHIPPED if name != "images"]
+        names += [f"images/{path.name}" for path in (root / "images").iterdir() if path != root / LOCKS]
+        build_data["force_include"] |= {name: f"harness/_data/{name}" for name in names}
+        build_data["force_include"][str(archive)] = "harness/_data/images/locks.tar.xz"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove the archive, after the wheel is built."""
         if version != "editable":
-            build_data["force_include"] |= {name: f"harness/_data/{name}" for name in SHIPPED}
+            shutil.rmtree(self._scratch)
+
+
+def anonymous(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Remove what depends on the time and the user, so that every build gives the same archive."""
+    return info.replace(mtime=0, mode=0o644, uid=0, gid=0, uname="", gname="", deep=False)

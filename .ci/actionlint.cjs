@@ -3,7 +3,7 @@ const { readFileSync } = require("node:fs");
 const { createLinter } = require(`${process.argv[2]}/node.cjs`);
 
 // GitHub has had them since this version was made
-const KNOWN = /^(label "ubuntu-24\.04" is unknown|undefined variable "vars"|property "workflow_(repository|sha)" is not defined)/;
+const KNOWN = /^(label "ubuntu-24\.04" is unknown|undefined variable "vars"|property "workflow_(repository|sha)" is not defined|unknown permission scope "attestations")/;
 
 createLinter().then((lint) => {
   const all = process.argv.slice(3).flatMap((path) => lint(readFileSync(path, "utf8"), path));

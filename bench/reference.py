@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from pydantic import BeforeValidator
 from typer.core import TyperGroup
 
 from harness import session
@@ -16,6 +17,7 @@ from harness.analysis.runs import Pair
 from harness.cli import app
 from harness.cli.examples import EXAMPLES
 from harness.session.request import LaunchRequest, Request, options
+from harness.session.settings import ProjectSettings, get_variable
 from harness.session.trust import Kind, Owner
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -24,6 +26,7 @@ SECURITY_PAGE = DOCS / "explanation" / "security.md"
 _BEGIN, _END = "<!-- the names: make reference -->", "<!-- the end of the names -->"
 _COMMANDS_BEGIN, _COMMANDS_END = "<!-- the commands: make reference -->", "<!-- the end of the commands -->"
 _RULES_BEGIN, _RULES_END = "<!-- the rules: make reference -->", "<!-- the end of the rules -->"
+_SETTINGS_BEGIN, _SETTINGS_END = "<!-- the settings: make reference -->", "<!-- the end of the settings -->"
 #: The rights of the code of each owner without a container.
 _RIGHTS = {
     Owner.PROJECT: "runs with your rights",
@@ -163,6 +166,16 @@ def with_names(page: str) -> str:
     return re.sub(f"{_BEGIN}.*{_END}", lambda _: text, page, flags=re.DOTALL)
 
 
+def with_settings(page: str) -> str:
+    """Return cli.md with the table of the settings."""
+    rows = [_SETTINGS_BEGIN, "", "| key in the file | environment variable | setting |", "| --- | --- | --- |"]
+    for name, field in ProjectSettings.model_fields.items():
+        key = "" if any(isinstance(check, BeforeValidator) for check in field.metadata) else f"`{name}`"
+        rows.append(f"| {key} | `{get_variable(name)}` | {field.description} |")
+    text = "\n".join([*rows, "", _SETTINGS_END])
+    return re.sub(f"{_SETTINGS_BEGIN}.*{_SETTINGS_END}", lambda _: text, page, flags=re.DOTALL)
+
+
 def with_rules(page: str) -> str:
     """Return security.md with the table of the kinds of code."""
     rows = [f"| {kind.description} | {kind.owner} | runs | {_RIGHTS[kind.owner]} |" for kind in Kind]
@@ -240,7 +253,7 @@ def _plain(text: str) -> str:
 def write() -> None:
     """Write the pages."""
     API_PAGE.write_text(with_names(API_PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    CLI_PAGE.write_text(with_commands(CLI_PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    CLI_PAGE.write_text(with_settings(with_commands(CLI_PAGE.read_text(encoding="utf-8"))), encoding="utf-8")
     SECURITY_PAGE.write_text(with_rules(SECURITY_PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 

@@ -1,12 +1,18 @@
 """The project folder, which contains the catalog's files."""
 
+import hashlib
 import os
+import tarfile
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from harness import package_data
+from harness.files import get_cache_dir
 from harness.model.environment import X86_64
-from harness.model.errors import UsageError
+from harness.model.errors import UsageError, explain_unwritable
 from harness.model.scenario import FOLDERS
 
 BAKE_FILE = "docker-bake.hcl"
@@ -56,8 +62,10 @@ class Project:
 
     @property
     def locks(self) -> Path:
-        """The folder with the locks of the catalog's environments."""
-        return self.root / "images" / "locks"
+        """The folder with the locks of the catalog's environments. A wheel has an archive, which the cache unpacks."""
+        folder = self.root / "images" / "locks"
+        archive = folder.with_name("locks.tar.xz")
+        return _unpack(archive) if self.is_installed and archive.is_file() else folder
 
     @classmethod
     def find(cls) -> "Project":
@@ -76,3 +84,30 @@ class Project:
             if (folder / BAKE_FILE).is_file() and (folder / "scenarios").is_dir():
                 return cls(folder)
         return cls(package_data.FOLDER, own=current / "scenarios")
+
+
+def find_settings_file() -> Path | None:
+    """Return harness.toml, or pyproject.toml with a table `tool.harness`, for the current folder; None without one.
+
+    It is in the current folder, or in a parent folder of the same git repository. The path is relative.
+    """
+    folders = [Path.cwd(), *Path.cwd().parents]
+    top = next((number for number, folder in enumerate(folders) if (folder / ".git").exists()), 0)
+    for path in (folder / name for folder in folders[: top + 1] for name in ("harness.toml", "pyproject.toml")):
+        if path.is_file() and (path.name == "harness.toml" or b"[tool.harness" in path.read_bytes()):
+            return Path(os.path.relpath(path))
+    return None
+
+
+@cache
+def _unpack(archive: Path) -> Path:
+    """Return the folder in the cache with the files of an archive. Raises CannotRunHereError if it isn't writable."""
+    folder = get_cache_dir() / "catalog" / hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
+    if not folder.is_dir():
+        with explain_unwritable(f"The folder {folder}", "To use another folder, set HARNESS_CACHE_DIR."):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with TemporaryDirectory(dir=folder.parent) as unfinished, tarfile.open(archive) as tar:
+                tar.extractall(Path(unfinished, "locks"), filter="data")
+                with suppress(OSError):  # another process has unpacked it in the meantime
+                    Path(unfinished, "locks").rename(folder)
+    return folder

@@ -58,6 +58,7 @@ def project(tmp_path):
     """Return a repository with the real workflows, and scenarios that need no TensorFlow."""
     root = tmp_path / "fork"
     shutil.copytree(ROOT / ".github", root / ".github")
+    shutil.copy(ROOT / "action.yml", root)
     shutil.copytree(ROOT / "images", root / "images", ignore=shutil.ignore_patterns("locks"))
     shutil.copytree(ROOT / "scenarios" / "kit", root / "scenarios" / "kit")
     (root / "docker-bake.hcl").write_text(BAKE)
@@ -773,7 +774,7 @@ def commit(project, *options):
 @pytest.mark.slow
 def test_a_pull_request_that_makes_a_scenario_slower_fails_and_writes_nothing(night, project, github, remote, tmp_path):
     # as the project's own, but for what it measures with: no TensorFlow, and as short as can be
-    workflow = project / ".github" / "workflows" / "pull-request.yml"
+    workflow = project / "action.yml"
     options = "-e tf2.15 --budget 20m"
     assert options in workflow.read_text()
     short = "-e new --backend local --trust --rounds 4 --warmup 1ms --measure 10ms"

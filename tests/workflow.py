@@ -249,7 +249,13 @@ class Runner:
         return True
 
 
-GITHUB = {"token": TOKEN, "repository": REPOSITORY, "ref": "refs/heads/main", "actor": "someone"}
+GITHUB = {
+    "token": TOKEN,
+    "repository": REPOSITORY,
+    "ref": "refs/heads/main",
+    "actor": "someone",
+    "event_name": "pull_request",
+}
 JOB = {"workflow_repository": REPOSITORY, "workflow_sha": "0" * 40}
 VARIABLES = {"PUBLISH_DOCUMENTATION": "true"}
 
@@ -282,8 +288,13 @@ def _value(value: Any, context: Context) -> Any:
 def _look_up(expression: str, context: Context) -> Any:
     if " || " in expression:
         return next((value for part in expression.split(" || ") if (value := _look_up(part, context))), "")
-    if expression in ("false", "''"):
-        return False if expression == "false" else ""
+    if " && " in expression:
+        condition, value = expression.rsplit(" && ", 1)
+        return _look_up(value, context) if _is_true(condition, context) else ""
+    if expression[0] == "'":
+        return expression.strip("'")
+    if expression == "false":
+        return False
     call = re.fullmatch(r"fromJSON\((.+)\)", expression)
     if call:
         return json.loads(_look_up(call[1], context))

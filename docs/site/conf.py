@@ -16,6 +16,8 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
+from harness import __version__
+
 ROOT = Path(__file__).parents[2]
 
 project = "harness"
@@ -33,7 +35,7 @@ smartquotes = False
 highlight_language = "text"
 
 html_theme = "furo"
-html_title = "harness"
+html_title = f"harness {__version__}"
 html_static_path = ["static"]
 #: The page of the nightly runs, which `harness history report` wrote: `make docs HISTORY_PAGE=history.html`.
 HISTORY_PAGE = os.environ.get("HISTORY_PAGE", "")
@@ -49,12 +51,12 @@ pygments_dark_style = "a11y-high-contrast-dark"
 
 #: The sections of the navigation: titles, and patterns of pages.
 SECTIONS = {
-    "Start": ("docs/index", "docs/tutorial"),
+    "Start": ("docs/index", "docs/tutorial", "docs/gallery"),
     "How-to guides": ("docs/how-to/*",),
     "Reference": ("docs/reference/*",),
     "Explanation": ("docs/explanation/*",),
     "Results": ("docs/results/*", "docs/examples/*/report", "docs/examples/*/profile"),
-    "Development": ("CONTRIBUTING", "CHANGELOG", "docs/dev/*", "docs/dev/*/*"),
+    "Development": ("CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT", "CHANGELOG", "docs/dev/*", "docs/dev/*/*"),
 }
 EXAMPLES = "docs/examples/"
 
@@ -103,6 +105,7 @@ def read_source(app: Sphinx, page: str, source: list[str]) -> None:
     """Add the navigation to README, and mark pages that are reached from another one."""
     text = _PICTURE.sub(_show_both, source[0])
     if page == root_doc:
+        text = re.sub(r'(?m)^<a href="\.\./\.\./.*\n\n?', "", text)  # the badges, which only GitHub shows
         text += _navigation()
     elif page.startswith(EXAMPLES):
         if not text.startswith("# "):  # the text of an issue, whose headings GitHub's form gives

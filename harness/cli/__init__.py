@@ -27,6 +27,7 @@ from harness.cli.messages import (
     say_problems,
 )
 from harness.model.errors import Exit, FileError, HarnessError
+from harness.project import find_settings_file
 
 #: The commands by heading, in the order in which help lists them. Each has a module in this package, with a function of
 #: the same name or a group `app`.
@@ -106,6 +107,10 @@ def harness(
     ] = False,
 ) -> None:
     """Find out whether TensorFlow code became slower between releases, by how much, and how certain that is."""
+    if path := find_settings_file():
+        from harness.session.settings import load  # noqa: PLC0415 - most projects have no file
+
+        load(path).export()
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from harness.session.options import OptionPanel
 from harness.session.request import Request
 
 
-@options.of(Request)
+@options.of(Request, configured=True)
 def matrix(
     request: Request,
     context: typer.Context,

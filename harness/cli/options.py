@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +14,8 @@ import typer
 from harness.backends.registry import CHOICES
 from harness.cli import completion
 from harness.cli.messages import say
+from harness.model.texts import joined
+from harness.project import find_settings_file
 from harness.session.options import FieldOption, OptionPanel
 from harness.session.request import Request, get_shared_option, options
 
@@ -67,13 +70,17 @@ Wait = Annotated[
 
 
 def of(
-    kind: type[RequestType], *, without: Collection[str] = (), texts: Mapping[str, str] | None = None
+    kind: type[RequestType],
+    *,
+    without: Collection[str] = (),
+    texts: Mapping[str, str] | None = None,
+    configured: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator for a command whose first parameter is a request. It adds an option for each field of `kind`.
 
     Fields in `without` get no option, and keep their default values. Fields whose option the user doesn't pass also
     keep their default values. `texts` are help texts of fields that mean something else in this command. The command's
-    own options come last. The command's docstring is its help.
+    own options come last. The command's docstring is its help. With `configured`, the project's settings are defaults.
     """
     texts = texts or {}
     fields = [
@@ -92,6 +99,8 @@ def of(
                     value = str(value)  # the request contains a plain text
                 if value not in (None, False):
                     values[field.name] = field.parse(value)
+            if configured and not (arguments.get("resume") or values.keys() & {"suite", "claims"}):
+                _add_settings(fields, values)
             _say_repeated(values.get("environments", ()))
             command(kind(**values), **arguments)
 
@@ -121,6 +130,27 @@ def find_passed_names(context: typer.Context) -> list[str]:
     return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
 
 
+def _add_settings(fields: Sequence[FieldOption], values: dict[str, Any]) -> None:
+    """Add values of environment variables and of the project's file, and print which ones."""
+    file_values: Mapping[str, Any] = {}
+    if path := find_settings_file():
+        from harness.session.settings import load  # noqa: PLC0415 - most projects have no file
+
+        file_values = load(path).values
+    used: dict[Any, list[str]] = {}
+    for field in fields:
+        name = "baseline" if field.name == "reference" else field.name
+        text = os.environ.get(f"HARNESS_{name.upper()}", "")
+        value = text or file_values.get(name)
+        overrides = {field.name, *(("rounds", "precision") if name == "budget" else ())}
+        if name in ("environments", "scenarios", "baseline", "budget") and value and not values.keys() & overrides:
+            value_text = value if isinstance(value, str) else joined(value)
+            values[field.name] = field.parse([value] if text and get_origin(field.type) is Sequence else value)
+            used.setdefault("environment variables" if text else path, []).append(f"{name} {value_text}")
+    for source, parts in used.items():
+        say(f"From {source}: {'; '.join(parts)}.")
+
+
 def _say_repeated(environments: Sequence[str]) -> None:
     for name, count in Counter(environments).items():
         if count > 1:
@@ -147,6 +177,8 @@ def _make_typer_option(field: FieldOption) -> Any:
         show_default=False,
         hidden=option.hidden,
         metavar=option.metavar or ("N" if field.is_whole_number else None),
+        envvar="HARNESS_RESULTS" if field.name == "results" else None,
+        show_envvar=False,
         rich_help_panel=option.panel,
         autocompletion=_COMPLETERS.get(field.name),
     )

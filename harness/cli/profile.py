@@ -7,7 +7,7 @@ from harness.cli.dryrun import show_plan
 from harness.session.request import ProfileRequest
 
 
-@options.of(ProfileRequest)
+@options.of(ProfileRequest, configured=True)
 def profile(request: ProfileRequest, *, wait: options.Wait = False, dry_run: options.DryRun = False) -> None:
     """Profile scenarios: show which functions take the time.
 

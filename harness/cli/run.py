@@ -51,7 +51,7 @@ _TEXTS = {
 }
 
 
-@options.of(Request, without=_PRESET_FIELDS, texts=_TEXTS)
+@options.of(Request, without=_PRESET_FIELDS, texts=_TEXTS, configured=True)
 def run(
     request: Request,
     *,

@@ -1,5 +1,6 @@
 """Output and exit codes of commands that measure: `harness matrix`, `run`, `repro` and `profile`."""
 
+import os
 import shlex
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -51,7 +52,22 @@ def run(
     with handle_signals(printer.announce_stop):
         ended, missing_shards = _measure_plan(planned, printer, wait=wait)
         code = show(ended, json=json, fail_on=fail_on)
+        if not shard:
+            _record(ended)
     return _report_missing_shards(missing_shards, code)
+
+
+def _record(finished_run: session.Ended) -> None:
+    """Add a finished run to the history of the project, unless the project or the user switched it off."""
+    results = finished_run.results
+    if os.environ.get("HARNESS_RECORD") != "1" or not results.run.stops or not session.has_numbers(results):
+        return
+    from harness.history.folder import History  # noqa: PLC0415 - only projects need it
+    from harness.history.summary import summarize  # noqa: PLC0415
+
+    history = History.open(say)
+    if history.add(summarize(results)):
+        say(f"The history in {history.path} has this run.")
 
 
 def _shorten(planned: session.Planned) -> session.Planned:
@@ -163,6 +179,7 @@ def resume(
                 unsettled=unsettled,
             )
         code = show(ended, json=json, fail_on=fail_on)
+        _record(ended)
     return _report_missing_shards(missing_shards, code)
 
 

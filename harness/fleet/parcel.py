@@ -87,6 +87,8 @@ def pack(request: Request, scenarios: Iterable[Scenario]) -> tuple[bytes, Reques
         for name in _PROJECT_FILES:
             if (project.root / name).exists():
                 add(project.root / name, f"project/{name}")
+        if project.is_installed:
+            add(project.locks, "project/images/locks")
         for scenario in scenarios if request.scenarios else ():
             if scenario.path.parent in project.scenario_folders:
                 names.append(scenario.path.stem)

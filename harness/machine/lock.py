@@ -3,21 +3,33 @@
 import contextlib
 import errno
 import fcntl
+import getpass
+import math
 import os
 import platform
 import re
 import shlex
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from harness.files import choose_mode, get_data_dir, make_folder, open_regular_file, suggest_remedy
 from harness.model.errors import CannotRunHereError
-from harness.model.texts import escape, remove_password
+from harness.model.texts import counted, escape, remove_password
 
 #: The largest number of characters of the holder's command in a lock file, and of bytes that are read from the file.
 _COMMAND_LENGTH, _NOTE_BYTES = 120, 600
+
+#: The second line of a lock file: the run that its holder measures, and when the run probably ends (`time.time()`).
+_RUN = re.compile(r"run (\S+) until (\d+)\s*")
+
+#: Seconds between two looks of a waiting process at the holder and at its own place in the queue.
+_LOOK_SECONDS = 2.0
+
+#: The first lines of the lock files that this process holds, by descriptor.
+_held: dict[int, str] = {}
 
 
 class _BusyError(CannotRunHereError):
@@ -44,15 +56,84 @@ def hold_lock(
         os.close(handle)
         handle = _lock(path, mode, busy, advice, waiting)
     try:
-        # on a full disk, the holder can't be recorded, but the lock is still held
-        with contextlib.suppress(OSError):
-            os.ftruncate(handle, 0)
-            command = shlex.join([Path(sys.argv[0]).name, *map(remove_password, sys.argv[1:])])
-            text = f"process {os.getpid()}, since {time.strftime('%H:%M')} ({escape(command)[:_COMMAND_LENGTH]})"
-            os.pwrite(handle, text.encode(), 0)
+        command = shlex.join([Path(sys.argv[0]).name, *map(remove_password, sys.argv[1:])])
+        holder = f"{_get_user()}, process {os.getpid()}, since {time.strftime('%H:%M')}"
+        _held[handle] = f"{holder} ({escape(command)[:_COMMAND_LENGTH]})"
+        _write(handle, _held[handle])
         yield
     finally:
+        _held.pop(handle, None)
         os.close(handle)
+
+
+def record_end(run: str, end: float) -> None:
+    """Record which run this process measures, and when it probably ends (`time.time()`), for those who wait."""
+    for handle, holder in _held.items():
+        _write(handle, f"{holder}\nrun {run} until {end:.0f}")
+
+
+def _write(handle: int, text: str) -> None:
+    # on a full disk, the holder can't be recorded, but the lock is still held
+    with contextlib.suppress(OSError):
+        os.ftruncate(handle, os.pwrite(handle, text.encode(), 0))
+
+
+def _get_user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container without an entry for the user
+        return f"user {os.getuid()}"
+
+
+def _read_holder(handle: int) -> tuple[str, str]:
+    """Return the holder of a lock file, and a sentence about its run; each is empty if it isn't recorded."""
+    holder, _, second = os.pread(handle, _NOTE_BYTES, 0).decode(errors="replace").strip().partition("\n")
+    match = _RUN.fullmatch(second)
+    minutes = math.ceil((int(match[2]) - time.time()) / 60) if match else 0
+    return (
+        holder,
+        f" Its run {match[1]} takes about {counted(minutes, 'more minute')}." if match and minutes > 0 else "",
+    )
+
+
+def _find_place(handle: int, locks: Path = Path("/proc/locks")) -> int:
+    """Return the place of this process in the queue for a lock file, or its place if it waited now.
+
+    The kernel lists the processes that wait, in their order. The list may omit other containers.
+    """
+    suffix, waiters = f":{os.fstat(handle).st_ino}", []
+    with contextlib.suppress(OSError):
+        for words in map(str.split, locks.read_text(encoding="ascii").splitlines()):
+            if words[1] == "->" and words[6].endswith(suffix):
+                waiters.append(words[5])
+    own_id = str(os.getpid())
+    return waiters.index(own_id) + 1 if own_id in waiters else len(waiters) + 1
+
+
+def _wait(handle: int, mode: int, busy: str, waiting: Callable[[str], object]) -> None:
+    """Wait for a lock. Call `waiting` with its holder and the place in the queue, whenever one of them changes."""
+    acquired, last_report = threading.Event(), None
+
+    def report() -> None:
+        nonlocal last_report
+        (holder, run), place = _read_holder(handle), _find_place(handle)
+        if (holder, place) != last_report:
+            last_report = (holder, place)
+            queue = f" {counted(place - 1, 'process')} will have it first." if place > 1 else ""
+            waiting(f"{busy} It is held by {holder or 'an unknown process'}.{run}{queue} Waiting for it.")
+
+    def watch() -> None:
+        while not acquired.wait(_LOOK_SECONDS):
+            report()
+
+    report()
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        fcntl.flock(handle, mode)
+    finally:
+        acquired.set()
+        thread.join()
 
 
 def _lock(path: Path, mode: int, busy: str, advice: str, waiting: Callable[[str], object] | None) -> int:
@@ -70,12 +151,11 @@ def _lock(path: Path, mode: int, busy: str, advice: str, waiting: Callable[[str]
         try:
             fcntl.flock(handle, mode | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.pread(handle, _NOTE_BYTES, 0).decode(errors="replace").strip()
-            text = f"{busy} It is held by {holder or 'an unknown process'}."
             if waiting is None:
+                holder, run = _read_holder(handle)
+                text = f"{busy} It is held by {holder or 'an unknown process'}.{run}"
                 raise _BusyError(text, advice) from None
-            waiting(f"{text} Waiting for it.")
-            fcntl.flock(handle, mode)
+            _wait(handle, mode, busy, waiting)
     except BaseException:
         os.close(handle)
         raise
@@ -149,6 +229,18 @@ def get_lock_path() -> Path:
     return get_data_dir() / f"{platform.node() or 'machine'}.lock"
 
 
+def find_measuring() -> list[str]:
+    """Return who measures on this machine, or in its slots: a holder, and a sentence about its run, if it is known."""
+    path = get_lock_path()
+    holders = []
+    for lock in (path, *sorted(path.parent.glob(f"{path.name}.*"))):
+        if is_held(lock):
+            handle = open_regular_file(Path(lock.name), os.O_RDONLY, within=lock.parent)
+            holders.append(".".join(_read_holder(handle)))
+            os.close(handle)
+    return holders
+
+
 def get_run_lock_path(run: str) -> Path:
     """Return the path of the lock that a run of this user holds. It doesn't depend on the run's folder."""
     return get_data_dir() / "runs" / f"{re.sub(r'[^A-Za-z0-9-]', '_', run)}.lock"
@@ -186,7 +278,7 @@ def hold_slot(slots: Sequence[Sequence[str]], waiting: Callable[[str], object] |
     free. If no slot is free, call `waiting` and wait; without `waiting`, raise CannotRunHereError.
     """
     with hold_lock(get_lock_path(), _BUSY_MESSAGE, _ADVICE, waiting, mode=fcntl.LOCK_SH):
-        was_reported = False
+        last_report = ""
         while True:
             for index, names in enumerate(slots):
                 with contextlib.ExitStack() as stack:
@@ -202,7 +294,8 @@ def hold_slot(slots: Sequence[Sequence[str]], waiting: Callable[[str], object] |
                     return
             if waiting is None:
                 raise CannotRunHereError(f"No slot of this machine is free. {busy_error.message}", _ADVICE)
-            if not was_reported:
+            # the sentence about the run has the time left, and so changes all the time
+            if (holder := busy_error.message.partition(" Its run ")[0]) != last_report:
                 waiting(f"No slot of this machine is free. {busy_error.message} Waiting for a slot.")
-                was_reported = True
+                last_report = holder
             time.sleep(_RETRY_SECONDS)

@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING
 from harness.analysis.results import Results
 from harness.report import markdown
 from harness.report.blocks import Section, find_pictures, remove_pictures
-from harness.report.charts.drawing import PACKAGE, DrawingError, is_installed
+from harness.report.charts.drawing import DrawingError
 from harness.report.charts.layout import darken
 from harness.report.html import page
 
 if TYPE_CHECKING:
     from harness.report.profiles import ProfileReport
+
+#: The last sentence of a report whose charts couldn't be drawn.
+_NO_CHARTS = (
+    "This report has no charts: the renderer couldn't reserve enough address space, although it uses only a part of "
+    "this space. To add the charts, raise the limit (`ulimit -v unlimited`) and run `harness report`."
+)
 
 
 def render_files(
@@ -34,18 +40,8 @@ def render_files(
             for picture, chart in charts:
                 pages |= {picture.file: chart.result().encode(), picture.dark_file: darken(chart.result()).encode()}
         except DrawingError:
-            return _render_pages(results, remove_pictures(sections, _explain_no_charts()), full, cache)
+            return _render_pages(results, remove_pictures(sections, _NO_CHARTS), full, cache)
     return pages
-
-
-def _explain_no_charts() -> str:
-    """Return the reason why a report has no charts, and how to get them."""
-    if is_installed():
-        reason = "the renderer couldn't reserve enough address space, although it uses only a part of this space"
-        remedy = "raise the limit (`ulimit -v unlimited`)"
-    else:
-        reason, remedy = f"the package {PACKAGE} isn't installed", f"install it (`python -m pip install {PACKAGE}`)"
-    return f"This report has no charts: {reason}. To add the charts, {remedy} and run `harness report`."
 
 
 def _render_pages(results: Results, sections: Sequence[Section], full: bool, cache: Path | None) -> dict[str, bytes]:

@@ -65,7 +65,8 @@ class RunExecutor:
     outside, and `watch` monitors each other launch. Interleaved launches together use at most `memory` bytes, according
     to their pilots. `pairs` contains the compared cells: if the budget is too small for all pairs, the first pairs are
     measured. If `starts` contains several CPUs (see `machine.cpus.choose_starting_cpus`), one launch starts on each of
-    them at the same time. `clock` returns seconds.
+    them at the same time. `clock` returns seconds. `record_end` gets each estimate of the run's
+    seconds, from the first launch to the end.
     """
 
     plan: Plan
@@ -82,6 +83,7 @@ class RunExecutor:
     starts: Sequence[int] = ()
     clock: Callable[[], float] = time.monotonic
     gpu_watch: Watch | None = None
+    record_end: Callable[[float], object] = float
 
     def run(self, finished: list[Launch]) -> list[Launch]:
         """Execute the launches that `finished` doesn't contain, and return all launches, old and new.
@@ -141,7 +143,11 @@ class RunExecutor:
             needed = needed_budget(self.plan, RoundLog(self.plan, ledger.launches))
             estimate = replace(estimate, needed=needed, left_out=left_out)
         if estimate.round_seconds:
-            self.listener.estimate(estimate)
+            self._report(estimate)
+
+    def _report(self, estimate: RunEstimate) -> None:
+        self.record_end(estimate.seconds)
+        self.listener.estimate(estimate)
 
     def _measure(
         self, group: Group, number: int, ledger: RoundLog, sampling: Sampling, get_spent_seconds: Callable[[], float]
@@ -161,7 +167,7 @@ class RunExecutor:
             ledger = group_budget.ledgers[request.group.name]
             count_before = len(ledger.launches)
             if launches:
-                self.listener.estimate(group_budget.estimate())
+                self._report(group_budget.estimate())
             self._run_request(request, ledger, get_spent_seconds)
             launches += ledger.launches[count_before:]
         self.listener.skip(group_budget.rounds_left())

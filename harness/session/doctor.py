@@ -13,12 +13,12 @@ from harness.environments.requested import parse_requested
 from harness.machine import topology
 from harness.machine.cpus import choose
 from harness.machine.doctor import prerequisites
-from harness.machine.doctor.check import CheckResult
+from harness.machine.doctor.check import CheckResult, Level, make_result
 from harness.machine.doctor.counters import CpuPlace
 from harness.machine.doctor.noise import measure_noise
 from harness.machine.gpu import selection
 from harness.machine.host import require_linux
-from harness.machine.lock import hold_machine
+from harness.machine.lock import find_measuring, hold_machine
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import format_plain
@@ -77,8 +77,8 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
             selected_gpus = selection.select_gpus(gpu_names, host)
     except CannotRunHereError as error:  # the error is the result of the check
         selected_gpus, gpu_errors = [], [prerequisites.report_unavailable_gpus(error.message, error.advice)]
-    architecture = prerequisites.check_architecture(project.architecture)
-    checks = [architecture, *backend.findings(locks, gpu_names)]
+    checks = [make_result("measuring now", Level.WARN, holder) for holder in find_measuring()]
+    checks += [prerequisites.check_architecture(project.architecture), *backend.findings(locks, gpu_names)]
     # the driver of a remote engine can only be checked by a launch
     checks += [
         prerequisites.check_gpu_driver(host, wanted=bool(gpu_names) and host.is_here),

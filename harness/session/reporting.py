@@ -1,5 +1,6 @@
 """Reads stored runs: their results, their reports, comparisons of two runs, and gates."""
 
+import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -116,11 +117,12 @@ def _format_bundle_command(results: Results, cell: Cell) -> str:
     return shlex.join(["harness", "bundle", results.run.shown_folder, *words])
 
 
-def find_newest_runs(count: int = 1, results: Path | str = "results") -> list[Path]:
+def find_newest_runs(count: int = 1, results: Path | str = "") -> list[Path]:
     """Return the folders of the newest runs, oldest first.
 
-    Raises UsageError if `results` has fewer than `count` runs.
+    The default of `results` is the project's folder. Raises UsageError if it has fewer than `count` runs.
     """
+    results = results or os.environ.get("HARNESS_RESULTS", "results")
     paths = sorted(Path(results).glob("*/run.json"), key=lambda path: path.stat().st_mtime_ns)
     if len(paths) < count:
         raise UsageError(

@@ -1,6 +1,7 @@
 """Executes runs, from the preparation of environments to the report: measuring, resuming and profiling."""
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from harness.analysis.looks import find_first_looks
 from harness.analysis.results import Results
 from harness.backends import registry
 from harness.machine import cpus, host
-from harness.machine.lock import hold_lock, hold_machine, hold_run_lock, hold_slot
+from harness.machine.lock import hold_lock, hold_machine, hold_run_lock, hold_slot, record_end
 from harness.machine.slots import Slot
 from harness.model.backend import (
     Backend,
@@ -192,7 +193,8 @@ def _run_launches(
         with cpus.keep_process_off(plan.limits.cpus):
             _run_first_starts(ready, listener)
         with cpus.keep_process_off(plan.limits.cpus), listener.launching(ready.run) as walk_listener:
-            executor = _make_executor(ready, walk_listener)
+            began = time.time() - sum(launch.seconds for launch in finished_launches)
+            executor = _make_executor(ready, walk_listener, began)
             if plan.profile_calls:
                 executor.profile()
             else:
@@ -210,8 +212,11 @@ def _run_launches(
     return ended_run, launches, end
 
 
-def _make_executor(ready: ReadyRun, walk_listener: WalkListener) -> RunExecutor:
-    """Return the executor of the launches, with a share of the free memory for interleaved launches."""
+def _make_executor(ready: ReadyRun, walk_listener: WalkListener, began: float) -> RunExecutor:
+    """Return the executor of the launches, with a share of the free memory for interleaved launches.
+
+    `began` is the time of the first launch (`time.time()`), for the estimated end.
+    """
     measured_run, plan = ready.run, ready.run.plan
 
     def watch(monitor: Watch | None) -> Watch | None:
@@ -233,6 +238,7 @@ def _make_executor(ready: ReadyRun, walk_listener: WalkListener) -> RunExecutor:
         pairs=interval_widths.pairs(measured_run),
         starts=cpus.choose_starting_cpus(plan.limits.cpus, os.sched_getaffinity(0)) if ready.backend.can_move() else (),
         gpu_watch=watch(ready.watch),
+        record_end=lambda seconds: record_end(measured_run.id, began + seconds),
     )
 
 

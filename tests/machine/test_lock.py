@@ -1,24 +1,37 @@
 import contextlib
+import getpass
 import os
 import re
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from harness.files import get_data_dir
 from harness.history.folder import History
+from harness.machine import lock
 from harness.machine.identity import name_machine
-from harness.machine.lock import get_lock_path, hold_lock, hold_machine, hold_run_lock, hold_slot, is_held
+from harness.machine.lock import (
+    find_measuring,
+    get_lock_path,
+    hold_lock,
+    hold_machine,
+    hold_run_lock,
+    hold_slot,
+    is_held,
+    record_end,
+)
 from harness.model.errors import CannotRunHereError
 from harness.store.signature import sign
 
 
-def refuse(lock: contextlib.AbstractContextManager[object]) -> str:
+def refuse(held: contextlib.AbstractContextManager[object]) -> str:
     """Return the error of a lock that cannot be had, without what differs between runs."""
-    with pytest.raises(CannotRunHereError) as caught, lock:
+    with pytest.raises(CannotRunHereError) as caught, held:
         pytest.fail("the lock was free")
     text = re.sub(r"since \d\d:\d\d \(.*?\)", "since TIME (COMMAND)", str(caught.value))
-    return text.replace(f"process {os.getpid()}", "process PID")
+    return text.replace(f"{getpass.getuser()}, process {os.getpid()}", "USER, process PID")
 
 
 def test_a_lock_is_held_by_one_and_names_its_holder(tmp_path, snapshot):
@@ -27,6 +40,42 @@ def test_a_lock_is_held_by_one_and_names_its_holder(tmp_path, snapshot):
         assert refuse(hold_lock(path, "Busy.", "Wait.")) == snapshot
     with hold_lock(path, "Busy."):
         pass
+
+
+def test_who_waits_hears_the_run_its_end_the_queue_and_a_new_holder(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock, "_LOOK_SECONDS", 0.01)
+    lines: list[str] = []
+    has_changed = threading.Event()
+
+    def listen(line: str) -> None:
+        lines.append(line)
+        if "process 77" in line:
+            has_changed.set()
+
+    first = hold_machine()
+    with first:
+        record_end("2026-11-29T12-00-00Z-aaaa", time.time() + 250)
+        assert "Its run 2026-11-29T12-00-00Z-aaaa takes about 5 more minutes." in refuse(hold_machine())
+        assert [line.partition(",")[0] for line in find_measuring()] == [getpass.getuser()]
+        waiter = threading.Thread(target=hold_machine(listen).__enter__)
+        waiter.start()
+        # as if another process had it now
+        get_lock_path().write_text("somebody, process 77, since 12:00 (harness matrix)")
+        assert has_changed.wait(10)
+    waiter.join(10)
+    assert "more minutes" in lines[0]
+    assert lines[-1].endswith("It is held by somebody, process 77, since 12:00 (harness matrix). Waiting for it.")
+
+
+def test_the_place_in_the_queue_is_the_kernels(tmp_path):
+    path, locks = tmp_path / "lock", tmp_path / "locks"
+    path.write_text("")
+    with path.open() as file:
+        inode = path.stat().st_ino
+        waits = [f"1: -> FLOCK  ADVISORY  WRITE {number} fe:00:{inode} 0 EOF" for number in (7, os.getpid(), 9)]
+        for lines, place in ((waits, 2), ([waits[0], waits[2]], 3), ([], 1)):
+            locks.write_text("\n".join([f"1: FLOCK  ADVISORY  WRITE 5 fe:00:{inode} 0 EOF", *lines]))
+            assert lock._find_place(file.fileno(), locks) == place
 
 
 def test_slots_share_the_machine_and_exclude_each_other_where_they_overlap(snapshot):

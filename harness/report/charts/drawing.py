@@ -12,21 +12,15 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
-from importlib.util import find_spec
 from threading import Lock
 from typing import Any
 
-#: The modules of the optional dependency and its package.
-MODULE, PACKAGE = "vl_convert", "vl-convert-python"
+#: The package that draws.
+PACKAGE = "vl-convert-python"
 
 
 class DrawingError(Exception):
     """Error for a drawing process that has ended, or couldn't start."""
-
-
-def is_installed() -> bool:
-    """Return whether the package that draws is installed. The package is optional, because it is large."""
-    return find_spec(MODULE) is not None
 
 
 class Drawer:
@@ -72,8 +66,6 @@ class Drawer:
 
 
 def _start() -> Drawer:
-    if not is_installed():
-        raise DrawingError(f"{PACKAGE} is not installed")
     try:
         return Drawer()
     except OSError as error:

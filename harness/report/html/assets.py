@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from harness.files import write_atomically
-from harness.report.charts.drawing import PACKAGE, DrawingError, drawer, is_installed
+from harness.report.charts.drawing import PACKAGE, DrawingError, drawer
 from harness.report.templates import FOLDER
 
 #: The script that runs before the page is drawn, so that the page is never drawn in the wrong colors.
@@ -100,7 +100,7 @@ def make_vega_script(cache: Path | None = None) -> PageScript:
 
     Bundling takes one or two seconds, so the script is saved in the folder `cache`, if this folder is writable.
     """
-    cached_file = cache / f"vega-{version(PACKAGE)}.js" if cache and is_installed() else None
+    cached_file = cache / f"vega-{version(PACKAGE)}.js" if cache else None
     if cached_file:
         with suppress(OSError):
             return PageScript(cached_file.read_text(encoding="utf-8"))

@@ -7,7 +7,6 @@ import pytest
 
 from harness.analysis.results import Results
 from harness.report import files, sections
-from harness.report.charts import drawing
 from harness.report.charts.drawing import Drawer, DrawingError
 from tests.factories import cells, rounds, run
 
@@ -48,12 +47,3 @@ def test_where_memory_is_short_a_report_has_no_charts_and_says_why(monkeypatch):
     texts = render_without_charts()
     for name in ("report.md", "report.html"):
         assert b"ulimit -v unlimited" in texts[name]
-
-
-def test_without_the_package_that_draws_a_report_names_it(monkeypatch):
-    monkeypatch.setattr("harness.report.charts.drawing.find_spec", lambda name: None)
-    for module in ("charts.vega", "html.assets"):
-        monkeypatch.setattr(f"harness.report.{module}.drawer", drawing._start)
-    texts = render_without_charts()
-    for name in ("report.md", "report.html"):
-        assert b"python -m pip install vl-convert-python" in texts[name]
