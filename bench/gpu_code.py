@@ -46,8 +46,11 @@ def main(names: Sequence[str]) -> None:
 
 
 def list_wheels(environment: Environment) -> list[str]:
-    """Return the requirements in the GPU lock whose wheels have GPU code; none if TensorFlow comes from an image."""
-    if environment.gpu_image:
+    """Return the requirements in the GPU lock whose wheels have GPU code; none if there is no such lock.
+
+    TensorFlow of an image has none, and neither has a release that is only for CPUs.
+    """
+    if environment.gpu_image or Device.GPU not in environment.devices:
         return []
     lock = load_lock(Project(ROOT), environment, Device.GPU).lock
     return [f"{name}=={version}" for name, version in lock.pins.items() if WANTED.fullmatch(name)]

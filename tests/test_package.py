@@ -129,7 +129,7 @@ def test_no_line_of_docs_and_messages_installs_the_harness_from_an_index():
             if not path.is_file() or path.suffix == ".pyc":
                 continue
             for words in command.findall(path.read_text(encoding="utf-8")):
-                requirements = words.split(" harness")[0] if words.startswith(".") else words
+                requirements = words.split()[0] if words.startswith(".") else words
                 names |= {re.split(r"[\[<>=~!@;]", word.strip("'\",.()"))[0].lower() for word in requirements.split()}
     assert {"ray", "uv"} <= names
     assert not names & {"harness", DISTRIBUTION}

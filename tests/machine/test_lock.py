@@ -45,10 +45,11 @@ def test_a_lock_is_held_by_one_and_names_its_holder(tmp_path, snapshot):
 def test_who_waits_hears_the_run_its_end_the_queue_and_a_new_holder(tmp_path, monkeypatch):
     monkeypatch.setattr(lock, "_LOOK_SECONDS", 0.01)
     lines: list[str] = []
-    has_changed = threading.Event()
+    is_waiting, has_changed = threading.Event(), threading.Event()
 
     def listen(line: str) -> None:
         lines.append(line)
+        is_waiting.set()
         if "process 77" in line:
             has_changed.set()
 
@@ -59,6 +60,7 @@ def test_who_waits_hears_the_run_its_end_the_queue_and_a_new_holder(tmp_path, mo
         assert [line.partition(",")[0] for line in find_measuring()] == [getpass.getuser()]
         waiter = threading.Thread(target=hold_machine(listen).__enter__)
         waiter.start()
+        assert is_waiting.wait(10)
         # as if another process had it now
         get_lock_path().write_text("somebody, process 77, since 12:00 (harness matrix)")
         assert has_changed.wait(10)

@@ -156,7 +156,7 @@ def test_states_are_told_by_one_question_for_images_and_bases(world, monkeypatch
 
 def test_podman_gets_all_settings_and_is_asked_for_each_image_by_its_name(world, monkeypatch, tmp_path):
     monkeypatch.setattr(world.engine, "is_podman", True, raising=False)
-    builder = world.images._make_builder()
+    builder = world.images._make_builder("x86_64")
     with world.images._make_settings(world.one) as settings:
         command = builder._make_command("cpu-one", settings, None)
     assert command[:6] == ["podman", "--remote", "--url", "unix:///podman.sock", "build", "--layers=false"]
