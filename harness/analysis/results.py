@@ -1,9 +1,13 @@
 """All results of a run, computed from its launches. Each property is computed once, at first use."""
 
+import io
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from importlib import import_module
+from typing import Any
 
 from harness.analysis.answers import Answer, answers, interleave_answers
 from harness.analysis.attribution import Attribution, attributions
@@ -28,6 +32,7 @@ from harness.analysis.tables import Agreement, MeasuredCell, ScenarioTable, agre
 from harness.analysis.timeline import Endings, describe_ends, list_samplings
 from harness.analysis.verdicts import Withheld
 from harness.analysis.work_counts import StepWork, find_work
+from harness.model.errors import UsageError
 from harness.model.launch import Launch, Sampling
 from harness.model.run import Run
 from harness.model.scenario import GROWTH, STEP, Cell
@@ -36,12 +41,16 @@ from harness.model.scenario import GROWTH, STEP, Cell
 _TEMPORARY = (Withheld.FEW_ROUNDS, Withheld.CONTROL)
 
 
+#: Modules whose `read_csv` makes a table. The first one that is installed is used.
+FRAME_PACKAGES = ("pandas", "polars", "pyarrow.csv")
+
+
 class Results:
     """A run with its launches and their analysis.
 
     Reports, exports, the gate and the terminal get such an object, and compute nothing themselves. `launches` have the
     times that are judged: wall-clock or CPU time, depending on the plan's clock. `to_html` formats the comparisons for
-    a notebook, in the same way as in reports.
+    a notebook, in the same way as in reports, and `to_csv` lists the launches for `frame`.
     """
 
     def __init__(
@@ -49,12 +58,13 @@ class Results:
         run: Run,
         launches: Sequence[Launch],
         to_html: "Callable[[Results], str] | None" = None,
+        to_csv: "Callable[[Results], str] | None" = None,
     ) -> None:
         self.run, self._splits = split_numbers(run, launches)
         self.launches = apply_clock(run.plan.clock, launches)
         self._stored = launches
         self._found: dict[str, Lookup] = {}
-        self._to_html = to_html
+        self._to_html, self._to_csv = to_html, to_csv
 
     def __repr__(self) -> str:
         """Return the run's id and the quality of its measurement."""
@@ -64,6 +74,17 @@ class Results:
     def _repr_html_(self) -> str | None:
         """Return the answer, the quality of the measurement and the main table as HTML for a notebook."""
         return self._to_html(self) if self._to_html else None
+
+    def frame(self) -> Any:
+        """Return a table with one row per launch, and the columns of the format `csv`.
+
+        It is a table of pandas, polars or pyarrow: of the first one that is installed. Raises UsageError without any.
+        """
+        text = self._to_csv(self).encode() if self._to_csv else b""
+        for package in FRAME_PACKAGES:
+            with suppress(ModuleNotFoundError):
+                return import_module(package).read_csv(io.BytesIO(text))
+        raise UsageError("frame() needs pandas, polars or pyarrow.", "Install one of them.")
 
     @cached_property
     def machines(self) -> "Mapping[str, Results]":

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from harness.model.run import Run, Stop, StopReason
 from harness.model.scenario import BEFORE_AND_AFTER, ENVIRONMENT, SIDE, Cell, Comparison
 from harness.model.texts import counted
 from harness.report import escape, files, sections
-from harness.report.blocks import Section, Table, Where
+from harness.report.blocks import Figure, Section, Table, Where
 from harness.report.charts.drawing import DrawingError, drawer
 from harness.report.escape import escape_terminal
 from harness.report.formats import render, render_template
@@ -134,15 +135,19 @@ def find_newest_runs(count: int = 1, results: Path | str = "") -> list[Path]:
 
 
 def load_results(run: Run, launches: Sequence[Launch]) -> Results:
-    """Return the results of a run's launches, which notebooks show as a table."""
-    return Results(run, launches, _format_html)
+    """Return the results of a run's launches, which notebooks show as the answer with its chart and its table."""
+    return Results(run, launches, _format_html, partial(render, "csv"))
 
 
 def _format_html(results: Results) -> str:
-    """Return the answer, the quality of the measurement, and the main table of the report as HTML."""
-    tables = [block for block in summary.make_first_screen(results) if isinstance(block, Table)]
+    """Return the answer, the quality of the measurement, the first chart and the main table of the report as HTML."""
+    blocks = list(summary.make_first_screen(results))
     sentences = filter(None, [summary.describe_main_result(results), measurement.describe(results)])
-    return "".join([*(f"<p>{escape.html(text)}</p>" for text in sentences), *map(_format_table, tables)])
+    charts = []
+    with suppress(DrawingError):  # the table has the same numbers
+        charts = [block.picture.svg() for block in blocks if isinstance(block, Figure)][:1]
+    tables = [_format_table(block) for block in blocks if isinstance(block, Table)]
+    return "".join([*(f"<p>{escape.html(text)}</p>" for text in sentences), *charts, *tables])
 
 
 def _format_table(table: Table) -> str:

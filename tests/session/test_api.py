@@ -1,13 +1,16 @@
 """docs/reference/python-api.md, as it stands there, in a small project."""
 
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 
 from harness import session
+from harness.model.errors import UsageError
 from harness.model.launch import LONG
 from tests.cli.conftest import stored
 from tests.report.formats.examples import example, nothing
@@ -62,9 +65,23 @@ def test_a_notebook_shows_the_comparisons_as_a_table(tmp_path):
     ElementTree.fromstring(f"<div>{table}</div>")
     assert "<table><caption>Comparisons</caption>" in table
     assert "<th>time ratio</th>" in table
+    assert table.count("<svg") == 1
     assert re.search(r"<td>(faster|slower|same|unclear)</td>", table)
     nothing_compared = session.read(stored(tmp_path / "other", *nothing()))._repr_html_()
     assert nothing_compared == "<p>No cell has a result.</p>"
+
+
+def test_a_frame_has_a_row_for_each_launch_in_the_first_package_that_is_installed(tmp_path, monkeypatch):
+    results = session.read(stored(tmp_path, *example()))
+    monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(read_csv=lambda file: file.read().decode().splitlines()))
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    heads, *rows = results.frame()
+    assert heads.startswith("group,round")
+    assert len(rows) == len(results.launches)
+    monkeypatch.setitem(sys.modules, "polars", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UsageError, match="pandas, polars or pyarrow"):
+        results.frame()
 
 
 def test_names_are_loaded_when_they_are_used():
