@@ -1,14 +1,14 @@
 """Answers: results of the comparisons in each scenario's header, in a form that sentences can use."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 
 from harness.analysis.columns import ScenarioColumn
 from harness.analysis.comparisons import Compared
 from harness.analysis.statistics import Estimate
 from harness.analysis.tables import Row, ScenarioTable
-from harness.analysis.verdicts import Deciding, Verdict
+from harness.analysis.verdicts import Verdict
 from harness.model.scenario import DEVICE, ENVIRONMENT, SIDE, Comparison
 
 
@@ -24,20 +24,6 @@ class Finding:
     ratio: Estimate
     verdict: Verdict | None
     compared: Compared
-
-    @property
-    def distance(self) -> float:
-        """The distance of the ratio from 1, on the log scale. For a difference, its distance from 0."""
-        return self.ratio.distance
-
-    @property
-    def deciding(self) -> Deciding | None:
-        """The interval of the ratio that decides the verdict, if the shown interval alone would be unclear."""
-        interval_of_ratio = self.compared.deciding
-        if interval_of_ratio is None or self.ratio == self.compared.ratio:
-            return interval_of_ratio
-        inverse_interval = replace(self.compared.ratio, interval=interval_of_ratio.interval).inverse.interval
-        return Deciding(inverse_interval, interval_of_ratio.level) if inverse_interval else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +60,7 @@ class Answer:
     def distance(self) -> float:
         """The largest distance of a ratio from 1, on the log scale, among rows that did the same work; or 0."""
         return max(
-            (finding.distance for finding in self.findings if finding.verdict is not Verdict.DIFFERENT_WORK),
+            (finding.ratio.distance for finding in self.findings if finding.verdict is not Verdict.DIFFERENT_WORK),
             default=0.0,
         )
 

@@ -151,7 +151,7 @@ def _find_share(table: ScenarioTable, cells: Sequence[Cell], lookup: Lookup) -> 
     """
     shares = [lookup.look(cell).share for cell in cells]
     within = set(cells)
-    for compared in (value.compared for row in table.rows for value in row.values if value.compared):
+    for compared in table.compared:
         look, interval = lookup.look(compared.cell), compared.ratio.interval
         if {compared.cell, compared.other} <= within and look.settled and interval:
             is_wide = 0.5 * math.log(interval.high / interval.low) > look.narrow
@@ -217,8 +217,7 @@ def _connect_cells(pairs: Sequence[set[Cell]]) -> list[set[Cell]]:
 
 def _has_unchecked_work(table: ScenarioTable, cells: Sequence[Cell]) -> bool:
     cell_set = set(cells)
-    compared = [value.compared for row in table.rows for value in row.values if value.compared]
-    return any(pair.work.work is Work.NOT_CHECKED and {pair.cell, pair.other} <= cell_set for pair in compared)
+    return any(pair.work.work is Work.NOT_CHECKED and {pair.cell, pair.other} <= cell_set for pair in table.compared)
 
 
 def _find_levels(run: Run, scenario: Scenario, usable: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:

@@ -18,11 +18,7 @@ from harness.analysis.claim_rules import ABSENT, NOTICED, ClaimOutcome, judge_ra
 from harness.analysis.comparisons import Compared, RoundsNeeded, compare, control_of_growth, is_beyond, settlings
 from harness.analysis.quantities import PIECE, calls_looked_at, growths
 from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, means
-from harness.analysis.verdicts import (
-    Withheld,
-    compute_shown_alpha,
-    describe_too_few,
-)
+from harness.analysis.verdicts import Withheld, compute_shown_alpha, describe_too_few
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Status
 from harness.model.run import Run

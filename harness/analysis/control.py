@@ -20,9 +20,6 @@ from harness.analysis.statistics import Estimate, means, student
 from harness.model.launch import Launch, Role
 from harness.model.scenario import Cell
 
-#: A control is a check only if it can show a bias of this size, as a share.
-MOST_BIAS = 0.10
-
 #: The variance of the difference between two launches, if the variance of one launch is 1.
 PAIR_WEIGHT = 2.0
 
@@ -42,20 +39,6 @@ class Control:
         """Return whether the control is beyond `margin` (log scale)."""
         interval = self.estimate.interval
         return interval is not None and (math.log(interval.low) > margin or math.log(interval.high) < -margin)
-
-    def least_bias(self, margin: float) -> float:
-        """Return the smallest bias between the two launches that the run could have shown, on the log scale.
-
-        The result is `margin` (log scale) plus half of the interval's width: if the control measured exactly this bias,
-        its interval would be just beyond the margin. A true bias of this size is detected in half of such runs. The
-        result is infinite if there is no interval.
-        """
-        interval = self.estimate.interval
-        return margin + math.log(interval.high / interval.low) / 2.0 if interval else math.inf
-
-    def is_check(self, margin: float) -> bool:
-        """Return whether the control could have shown a bias of MOST_BIAS. Otherwise, it isn't a check."""
-        return self.least_bias(margin) <= math.log1p(MOST_BIAS)
 
 
 def is_beyond(controls: Iterable[Control | None], margin: float) -> bool:

@@ -70,7 +70,10 @@ def software(run: Run) -> list[Software]:
     environments, on_gpu = run.environments, bool(run.plan.limits.gpus)
 
     def versions(package: str) -> list[str]:
-        return [_find_version(package, run, environment.name) for environment in environments]
+        return [
+            installed(package, pins(run, environment.name)) or ("" if run.pins.get(environment.name) else NOT_KNOWN)
+            for environment in environments
+        ]
 
     main_packages = {
         "TensorFlow": versions("tensorflow"),
@@ -89,8 +92,3 @@ def software(run: Run) -> list[Software]:
         *(Software(name, values, leads=True) for name, values in main_packages.items()),
         *(Software(name, versions(name), leads=False) for name in sorted(other_names)),
     ]
-
-
-def _find_version(name: str, run: Run, environment: str) -> str:
-    version = installed(name, pins(run, environment))
-    return version or ("" if run.pins.get(environment) else NOT_KNOWN)

@@ -172,3 +172,48 @@ def divide_level(run: Run, counted: Sequence[Launch]) -> dict[str, Look]:
             width = math.log1p(run.plan.precision) if stop.rounds >= FIRST_LOOK else 0.0
             by_group[name] = Look(share, compute_settling_share(stop.rounds), width, first_rounds)
     return by_group
+
+
+# The ends of groups.
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A number of `groups` that stopped for the same reason, and the `rounds` after which they stopped, fewest first.
+
+    `missed_check` is the first round after which intervals are checked, if some groups stopped before it.
+    """
+
+    reason: StopReason
+    groups: int
+    rounds: Sequence[int]
+    missed_check: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Endings:
+    """The reasons why groups ended, the number of all `groups` of the run, and the number of `active` groups."""
+
+    stops: Sequence[Stopped]
+    groups: int
+    active: int
+
+
+def describe_ends(run: Run) -> Endings:
+    """Return why the run's groups ended."""
+    rounds: dict[StopReason, list[int]] = defaultdict(list)
+    recorded_stops = [run.stops[group.name] for group in run.plan.groups if group.name in run.stops]
+    for stop in recorded_stops:
+        rounds[stop.reason].append(stop.rounds)
+    first_check = find_first_check(run.plan)
+    stops = [
+        Stopped(
+            reason=reason,
+            groups=len(rounds[reason]),
+            rounds=sorted(set(rounds[reason])),
+            missed_check=first_check if run.plan.ends_early and min(rounds[reason]) < first_check else None,
+        )
+        for reason in StopReason
+        if rounds[reason]
+    ]
+    return Endings(stops, len(run.plan.groups), len(run.plan.groups) - len(recorded_stops))

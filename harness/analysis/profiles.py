@@ -8,7 +8,7 @@ relative to the time in all functions of a profile, without the profiler's own t
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
@@ -282,7 +282,7 @@ class _Scale(NamedTuple):
 
 def _list_boxes(parent: Node, base: Node, level: int, left: float, scale: _Scale) -> Iterator[Frame]:
     """Yield the boxes below a node, whose counterpart is `base`."""
-    for node in _find_widest(parent.children):
+    for node in sorted(parent.children.values(), key=lambda node: (-node.seconds, node.name)):
         width = node.seconds / scale.total
         if width < scale.min_share:
             return  # the following nodes are narrower too
@@ -292,7 +292,3 @@ def _list_boxes(parent: Node, base: Node, level: int, left: float, scale: _Scale
         yield Frame(node.name, level, left, width, own, counterpart.seconds * scale.weight / scale.total)
         yield from _list_boxes(node, counterpart, level + 1, left, scale)
         left += width
-
-
-def _find_widest(children: Mapping[str, Node]) -> list[Node]:
-    return sorted(children.values(), key=lambda node: (-node.seconds, node.name))

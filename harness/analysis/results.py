@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.analysis.answers import Answer, answers, interleave_answers
 from harness.analysis.attribution import Attribution, attributions
-from harness.analysis.behaviour import Behaviour, behaviours
+from harness.analysis.behaviour import Behaviour, SettingDifference, behaviours, differences
 from harness.analysis.cell_index import Lookup, lookup
 from harness.analysis.cells import CellResult, Missing, cell_results, find_missing
 from harness.analysis.claims import ClaimResult, claims
@@ -19,17 +19,16 @@ from harness.analysis.control import Control
 from harness.analysis.environments import Software, software
 from harness.analysis.interference import RunInterference, find_interference
 from harness.analysis.interleaving import Interleaving, NonInterleavedRatio, describe_interleaving, is_bias
+from harness.analysis.looks import Endings, describe_ends
 from harness.analysis.observations import Statement, statements
 from harness.analysis.on_device import OnDevice, collect_recordings, explain_missing
 from harness.analysis.printed_settings import split_numbers
 from harness.analysis.quality import Grade, Quality, assess
 from harness.analysis.quantities import growths, is_time, launches_of
 from harness.analysis.rounds import apply_clock
-from harness.analysis.scaling import ScalingPoint, scaling
-from harness.analysis.settings import SettingDifference, differences
-from harness.analysis.sweeps import MeasuredSweep, sweeps
+from harness.analysis.sizing import samplings
+from harness.analysis.sweeps import MeasuredSweep, ScalingPoint, scaling, sweeps
 from harness.analysis.tables import Agreement, MeasuredCell, ScenarioTable, agreements, find_measured, tables
-from harness.analysis.timeline import Endings, describe_ends, list_samplings
 from harness.analysis.verdicts import Withheld
 from harness.analysis.work_counts import StepWork, find_work
 from harness.model.errors import UsageError
@@ -195,9 +194,8 @@ class Results:
         verdict because of too few rounds or the control. Groups that can't be continued aren't included.
         """
         places = [place for claim in self.claims for place in claim.places]
-        values = [value.compared for table in self.all_tables for row in table.rows for value in row.values]
         outcomes = [(place.worse, place.settling, place.compared) for place in places] or [
-            (compared.cell, compared.settling, compared) for compared in values if compared
+            (compared.cell, compared.settling, compared) for table in self.all_tables for compared in table.compared
         ]
         groups = {
             self.found.groups.get(cell)
@@ -243,10 +241,11 @@ class Results:
         """How samples were interleaved, and the resulting bias. None without interleaving or for several machines."""
         if self.machines:
             return None
-        values = [value for table in self.tables for row in table.rows for value in row.values]
         # the same comparison may be in two columns
         compared = {
-            (comparison.cell, comparison.other): comparison.alone for value in values if (comparison := value.compared)
+            (comparison.cell, comparison.other): comparison.alone
+            for table in self.tables
+            for comparison in table.compared
         }
         sequential_ratios = [
             NonInterleavedRatio(*pair, shift, is_bias(shift)) for pair, shift in compared.items() if shift
@@ -276,8 +275,12 @@ class Results:
 
     @cached_property
     def samplings(self) -> list[Sampling]:
-        """The sampling of the launches, by group."""
-        return list_samplings(self.run, self._stored, self.found)
+        """The sampling of each group with a result, or the planned sampling if all groups use it."""
+        planned, single_steps = self.run.plan.sampling, self.run.plan.single_steps
+        if not (planned.is_open or single_steps):
+            return [planned]
+        groups = dict.fromkeys(self.found.groups[cell] for cell in self.found.series if cell in self.found.groups)
+        return list(samplings(planned, groups, self._stored, single_steps).values())
 
     @cached_property
     def attributions(self) -> list[Attribution]:

@@ -100,6 +100,11 @@ class ScenarioTable:
         """Return every time of the table by its cell, row by row."""
         return {self.cell(row, column.side): value for row, column, value in self.times()}
 
+    @property
+    def compared(self) -> list[Compared]:
+        """Every comparison of the table, row by row."""
+        return [value.compared for row in self.rows for value in row.values if value.compared]
+
     @cached_property
     def rounds(self) -> int:
         """The largest number of rounds behind a number in the table; 0 for an empty table."""

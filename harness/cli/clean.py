@@ -47,7 +47,10 @@ def clean(
         if run and not (removed_count or Path(run).exists() or Path("results", run_id).exists()):
             typer.echo(f"Nothing of a run {run!r} was found on this machine.")
         if run:
-            _discard_run(Path(run))
+            folder = Path(run)
+            # the folder of a run that was killed before its first launch
+            if RunFolder.is_unbegun(folder) and RunFolder(folder).discard():
+                typer.echo(f"Removed {folder}: its run was killed before it launched anything.")
         unlocked_count = 0 if run else clocks.unlock()
     if unlocked_count:
         typer.echo(f"Unlocked the clocks of {counted(unlocked_count, 'GPU')}.")
@@ -56,9 +59,3 @@ def clean(
             f"Kept {counted(len(kept_caches), 'cache')} of compiled GPU code (such as {kept_caches[0]}). To remove "
             "compiled GPU code too, pass --caches."
         )
-
-
-def _discard_run(folder: Path) -> None:
-    """Remove the folder of a run that was killed before its first launch."""
-    if RunFolder.is_unbegun(folder) and RunFolder(folder).discard():
-        typer.echo(f"Removed {folder}: its run was killed before it launched anything.")

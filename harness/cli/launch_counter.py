@@ -29,14 +29,9 @@ def describe(launch: Launch, clock: Clock = Clock.WALL) -> str:
             else words
         )
     if launch.samples:
-        return f"{format_step(launch.mean, clock)} per step"
+        unit = format.unit([launch.mean], clock)
+        return f"{format.number(launch.mean * unit.factor)} {unit.symbol} per step"
     return counted(len(launch.observations), "observation") if launch.only_observed else "ok"
-
-
-def format_step(seconds: float, clock: Clock) -> str:
-    """Format a time per step with a suitable unit: `0.375 µs`, `12.3 CPU ms`, `72.3 s`."""
-    unit = format.unit([seconds], clock)
-    return f"{format.number(seconds * unit.factor)} {unit.symbol}"
 
 
 def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:

@@ -117,7 +117,7 @@ def explain_withheld(findings: Sequence[Finding], rows_text: str = "") -> str:
             "compared"
         )
     if withheld == {Withheld.CONTENTION}:
-        widest = format.share(float(f"{math.expm1(max(finding.compared.contention for finding in findings)):.2g}"))
+        widest = format.rough_share(math.expm1(max(finding.compared.contention for finding in findings)))
         return f"{start}, because the correction for CPU contention may be off by {widest}"
     rounds = max(finding.compared.ratio.rounds for finding in findings)
     return f"{describe_too_few(rounds)} {rows_text}".rstrip() if rounds < FEWEST_ROUNDS else start

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.analysis.results import Results
-from harness.report import markdown
+from harness.report import escape, markdown
 from harness.report.blocks import Section, find_pictures, remove_pictures
 from harness.report.charts.drawing import DrawingError
 from harness.report.charts.layout import darken
@@ -56,11 +56,47 @@ def _render_pages(results: Results, sections: Sequence[Section], full: bool, cac
 
 def list_profile_files(report: "ProfileReport") -> dict[str, str]:
     """Return the files of a profile report by name. One file contains the sampled stacks in speedscope's format."""
-    from harness.report.speedscope import make_speedscope  # noqa: PLC0415 - only reports of profiles need it
-
     sections = report.sections()
     return {
         "profile.md": markdown.render_full(sections),
         "profile.html": page.render_plain(report.run, sections),
         "profile.speedscope.json": make_speedscope(report),
     }
+
+
+def make_speedscope(report: "ProfileReport") -> str:
+    """Return the sampled stacks of all cells in speedscope's format. Weights are in seconds.
+
+    Source: https://github.com/jlfwong/speedscope/wiki/Importing-from-custom-sources
+    """
+    from harness.analysis.profiles import name  # noqa: PLC0415 - only reports of profiles need it
+
+    frames: dict[tuple[str, str, int], int] = {}
+    profiles = []
+    for cell in report.cells:
+        for profile in report.found[cell].values():
+            frame_numbers = [
+                frames.setdefault((name(function), function.file, function.line), len(frames))
+                for function in profile.functions
+            ]
+            weights = [seconds for seconds, _ in profile.stacks]
+            if weights:
+                profiles.append(
+                    {
+                        "type": "sampled",
+                        "name": f"{report.name(cell)}, {profile.part.value}",
+                        "unit": "seconds",
+                        "startValue": 0,
+                        "endValue": sum(weights),
+                        "samples": [[frame_numbers[place] for place in stack] for _, stack in profile.stacks],
+                        "weights": weights,
+                    }
+                )
+    document = {
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "exporter": f"harness {report.run.harness}",
+        "name": report.title,
+        "shared": {"frames": [{"name": label, "file": file, "line": line} for label, file, line in frames]},
+        "profiles": profiles,
+    }
+    return escape.dump_json(document)

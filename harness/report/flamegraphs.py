@@ -63,9 +63,9 @@ def _draw_box(frame: Frame, css_class: str, seconds: float, part: float, base: s
     name = escape_terminal(frame.name)
     scale = part * WIDTH
     left, top, width = frame.left * scale, frame.depth * ROW, frame.width * scale
-    facts = [f"{_format_milliseconds(frame.width * seconds)} ms, {100.0 * frame.width:.1f} %"]
+    facts = [f"{format_milliseconds(frame.width * seconds)} ms, {100.0 * frame.width:.1f} %"]
     if base:
-        facts.append(f"{_format_milliseconds(frame.base * seconds)} ms in {escape_terminal(base)}")
+        facts.append(f"{format_milliseconds(frame.base * seconds)} ms in {escape_terminal(base)}")
     if frame.own >= 0.0005:
         facts.append(f"{100.0 * frame.own:.1f} % in itself")
     # the script reads the name in the first line, and the position and the width
@@ -78,7 +78,8 @@ def _draw_box(frame: Frame, css_class: str, seconds: float, part: float, base: s
     )
 
 
-def _format_milliseconds(seconds: float) -> str:
+def format_milliseconds(seconds: float) -> str:
+    """Return a time in milliseconds, without its unit."""
     return format.number(1e3 * seconds) if seconds else "0"
 
 

@@ -1,4 +1,4 @@
-"""Formatting of numbers: three significant digits, intervals, ranges over launches, and units."""
+"""Formatting of numbers: three significant digits, intervals, ranges over launches, units, and plots of characters."""
 
 import math
 import statistics
@@ -32,6 +32,16 @@ UNEVEN, OUTLYING, UNDONE, CHANGING = "†", "◊", "‡", "§"
 
 #: Ratios below this are turned round in sentences, and in a table beside the ratio, because nobody reads 0.0242×.
 SMALL_RATIO = 0.5
+
+#: The width of a plot in characters.
+PLOT_WIDTH = 25
+
+_EMPTY, _EQUAL, _BETWEEN, POINT = "·", "│", "─", "●"
+#: The marks of an interval that continues beyond the plot, on the left and on the right.
+_BEYOND = ("◂", "▸")
+
+#: The characters for the numbers of a curve, from the lowest to the highest.
+_HEIGHTS = "▁▂▃▄▅▆▇█"
 
 # an interval whose sides differ by more than this factor is shown as a range instead of with ±
 _LOPSIDED = 1.25
@@ -114,9 +124,8 @@ def energy_unit(joules: Sequence[float]) -> Unit:
     return JOULES if statistics.median(joules) >= 0.1 else MILLIJOULES
 
 
-def number(value: float) -> str:
-    """Format a number with three significant digits and thousands separators: 0.0123, 5.52, 552, 12,300."""
-    return format_number(value)
+#: Formats a number with three significant digits and thousands separators: 0.0123, 5.52, 552, 12,300.
+number = format_number
 
 
 def time(estimate: Estimate, unit: Unit) -> str:
@@ -255,15 +264,19 @@ def share(fraction: float) -> str:
     return f"{trim_zeros(number(100.0 * fraction))} %"
 
 
+def rough_share(fraction: float) -> str:
+    """Format a share as a percentage with two digits: `3 %`, `1.3 %`, `12 %`."""
+    return share(float(f"{fraction:.2g}"))
+
+
 def level(confidence: float) -> str:
     """Return a confidence level below 1, never rounded to 100 %: `95 %`, `98.3 %`, `99.95 %`."""
     distance = 100.0 * (1.0 - confidence)
     return f"{trim_zeros(format_decimals(100.0 * confidence, max(1, -math.floor(math.log10(distance)))))} %"
 
 
-def duration(seconds: float) -> str:
-    """Return a duration with two digits, in a readable unit: `45 s`, `2.5 min`, `12 min`, `3 h`."""
-    return format_duration(seconds)
+#: Returns a duration with two digits, in a readable unit: `45 s`, `2.5 min`, `12 min`, `3 h`.
+duration = format_duration
 
 
 def seconds(values: Sequence[float]) -> str:
@@ -316,3 +329,31 @@ def _count_percent_decimals(value: float) -> int:
 def _format_signed(value: float) -> str:
     text = format_decimals(value, _count_percent_decimals(value))
     return text if text.startswith("-") else f"+{text}"
+
+
+def plot_ratio(estimate: Estimate, domain: Interval) -> str:
+    """Plot a ratio, its interval and 1 on a log scale over `domain`: `·········│··──●──·······`."""
+    characters = [_EMPTY] * PLOT_WIDTH
+    characters[_find_position(1.0, domain)] = _EQUAL
+    interval = estimate.interval
+    if interval:
+        low, high = _find_position(interval.low, domain), _find_position(interval.high, domain)
+        characters[low : high + 1] = _BETWEEN * (high + 1 - low)
+        for end, index, mark in ((interval.low, 0, _BEYOND[0]), (interval.high, PLOT_WIDTH - 1, _BEYOND[1])):
+            if end not in domain:
+                characters[index] = mark
+    characters[_find_position(estimate.value, domain)] = POINT
+    return "".join(characters)
+
+
+def plot_curve(values: Sequence[float]) -> str:
+    """Plot positive numbers in their order, scaled from the smallest to the largest: `▁▂▄█`."""
+    low, high = min(values), max(values)
+    span = (high - low) or 1.0
+    return "".join(_HEIGHTS[round((value - low) / span * (len(_HEIGHTS) - 1))] for value in values)
+
+
+def _find_position(ratio: float, domain: Interval) -> int:
+    low, high = math.log(domain.low), math.log(domain.high)
+    share = (math.log(ratio) - low) / (high - low) if high > low else 0.5
+    return min(PLOT_WIDTH - 1, max(0, round(share * (PLOT_WIDTH - 1))))

@@ -161,16 +161,14 @@ def name_comparison(table: ScenarioTable, column: ScenarioColumn) -> str:
     entry, (subject, base, shared_text) = column.comparison, name_sides(table, column)
     if entry.pick:
         # the entry's name already describes the other differences
-        subject, base = (
-            label(table.scenario, entry.along, _get_facts(side)[entry.along]) for side in _get_sides(column)
-        )
+        subject, base = (label(table.scenario, entry.along, side.values[entry.along]) for side in _get_sides(column))
     text = f"{subject} vs {base}"
     return ", ".join(filter(None, [f"{entry.name}: {text}" if entry.pick else text, shared_text]))
 
 
 def name_sides(table: ScenarioTable, column: ScenarioColumn) -> tuple[str, str, str]:
     """Return the names of the two sides of a comparison, and of their shared values: `graph`, `eager`, `tf1.14`."""
-    facts, other_facts = map(_get_facts, _get_sides(column))
+    facts, other_facts = (side.values for side in _get_sides(column))
     axes = (ENVIRONMENT, *table.column_axes)
     differing_axes = [axis for axis in axes if facts[axis] != other_facts[axis]]
     subject, base = (
@@ -201,7 +199,3 @@ def name_effect(scenario: Scenario, effect: Effect) -> str:
 def _get_sides(column: ScenarioColumn) -> tuple[Side, Side]:
     assert column.other is not None, "a column with a comparison has two sides"
     return column.side, column.other
-
-
-def _get_facts(side: Side) -> dict[str, str]:
-    return {ENVIRONMENT: side.environment, **side.axes}

@@ -24,7 +24,7 @@ from harness.model.profile import Part, Profile
 from harness.model.run import Run, describe_fallbacks
 from harness.model.scenario import STEP, Cell
 from harness.model.texts import counted, format_plain
-from harness.report import flamegraphs, format, names
+from harness.report import flamegraphs, names
 from harness.report.blocks import (
     FILES,
     Block,
@@ -41,6 +41,7 @@ from harness.report.blocks import (
     Where,
     tabulate,
 )
+from harness.report.flamegraphs import format_milliseconds
 from harness.report.sections import run_info, timeline
 
 #: The largest number of functions in a table of functions, and in a table of changed shares.
@@ -128,7 +129,7 @@ class ProfileReport:
         top = max(growth, key=lambda name: (math.copysign(growth[name], growth[name] * difference), name))
         part_text = "Most" if abs(growth[top]) > 0.5 * abs(difference) else "The largest part"
         values = (sum(own.values()), sum(other_own.values()), own.get(top, 0.0), other_own.get(top, 0.0))
-        total, other_total, seconds, other_seconds = (f"{_format_milliseconds(value)} ms" for value in values)
+        total, other_total, seconds, other_seconds = (f"{format_milliseconds(value)} ms" for value in values)
         step = "step" if part is Part.STEADY else "first call"
         text = f"A {step} takes {total} in {self.name(pair[0])} and {other_total} in {self.name(pair[1])}."
         if total == other_total:
@@ -331,7 +332,7 @@ def _make_heading(profile: Profile) -> str:
 
 def _describe_calls(profile: Profile) -> str:
     """Describe the calls of a profile: `first call, 399 ms`, or `50 later calls, 7.75 ms per call`."""
-    per_call = _format_milliseconds(profile.seconds / profile.calls)
+    per_call = format_milliseconds(profile.seconds / profile.calls)
     if profile.part is Part.FIRST_CALL:
         return f"first call, {per_call} ms"
     steps = f" of {profile.steps} steps each" if profile.steps > 1 else ""
@@ -354,10 +355,10 @@ def _list_time_columns(profile: Profile) -> list[Column[FunctionTime]]:
     return [
         Column("function", lambda function: function.name, is_label=True),
         Column("calls", lambda function: _format_count(function.calls / profile.calls), is_number=True),
-        Column("own, ms", lambda function: _format_milliseconds(function.own / profile.calls), is_number=True),
+        Column("own, ms", lambda function: format_milliseconds(function.own / profile.calls), is_number=True),
         Column("own, %", lambda function: _format_percent(function.own_share), is_number=True),
         Column(
-            "cumulative, ms", lambda function: _format_milliseconds(function.cumulative / profile.calls), is_number=True
+            "cumulative, ms", lambda function: format_milliseconds(function.cumulative / profile.calls), is_number=True
         ),
         Column("cumulative, %", lambda function: _format_percent(function.cumulative_share), is_number=True),
     ]
@@ -369,18 +370,14 @@ def _list_change_columns(side: str, other: str) -> list[Column[FunctionChange]]:
         Column(f"{side}, %", lambda change: _format_percent(change.share), is_number=True),
         Column(f"{other}, %", lambda change: _format_percent(change.other_share), is_number=True),
         Column("change, points", lambda change: f"{100.0 * change.by:+.1f}", is_number=True),
-        Column(f"{side}, ms per step", lambda change: _format_milliseconds(change.seconds), is_number=True),
-        Column(f"{other}, ms per step", lambda change: _format_milliseconds(change.other_seconds), is_number=True),
+        Column(f"{side}, ms per step", lambda change: format_milliseconds(change.seconds), is_number=True),
+        Column(f"{other}, ms per step", lambda change: format_milliseconds(change.other_seconds), is_number=True),
     ]
 
 
 def _format_per_call(profile: Profile | None) -> str:
     """Format the milliseconds per call."""
-    return _format_milliseconds(profile.seconds / profile.calls) if profile else ""
-
-
-def _format_milliseconds(seconds: float) -> str:
-    return format.number(1e3 * seconds) if seconds else "0"
+    return format_milliseconds(profile.seconds / profile.calls) if profile else ""
 
 
 def _format_percent(share: float) -> str:

@@ -3,10 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from harness.model.backend import (
-    PreparationStep,
-    Progress,
-)
+from harness.model.backend import PreparationStep, Progress
 from harness.model.run import Run
 from harness.runner.executor import WalkListener
 

@@ -12,9 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from harness.model.defaults import (
-    MARGIN,
-)
+from harness.model.defaults import MARGIN
 from harness.model.environment import Device
 from harness.model.errors import UsageError
 from harness.model.gpu import BASE_CLOCK
@@ -94,7 +92,7 @@ class FieldOption:
     @property
     def flags(self) -> Sequence[str]:
         """Return the flags, the long form last."""
-        return self.option.flags or (f"--{self.name}",)
+        return self.option.flags or (f"--{self.name.replace('_', '-')}",)
 
     @property
     def is_whole_number(self) -> bool:

@@ -10,14 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from harness.model.backend import GpuWay
-from harness.model.defaults import (
-    MARGIN,
-    MOST_CLAIM_ROUNDS,
-    MOST_ROUNDS,
-    PROFILED_CALLS,
-    ROUNDS,
-    TIMEOUT,
-)
+from harness.model.defaults import MARGIN, MOST_CLAIM_ROUNDS, MOST_ROUNDS, PROFILED_CALLS, ROUNDS, TIMEOUT
 from harness.model.environment import Device
 from harness.model.launch import Clock, Interleave, Protocol
 from harness.model.run import Shard
@@ -42,6 +35,12 @@ from harness.session.options import (
     read_slots,
     split_names,
 )
+
+#: Options under the headings of help.
+_PrecisionOption = partial(Option, panel=OptionPanel.PRECISION)
+_MachineOption = partial(Option, panel=OptionPanel.MACHINE)
+_GpuOption = partial(Option, panel=OptionPanel.GPU)
+_MachinesOption = partial(Option, panel=OptionPanel.MACHINES)
 
 #: The help of --slots, without shards.
 SLOTS = (
@@ -99,72 +98,58 @@ class LaunchRequest:
             metavar="FOLDER",
         ),
     ] = ""
-    backend: Annotated[str, Option("The backend that runs the launches.", panel=OptionPanel.MACHINE)] = "auto"
+    backend: Annotated[str, _MachineOption("The backend that runs the launches.")] = "auto"
     trust: Annotated[
         bool,
-        Option(
+        _MachineOption(
             "Don't ask before running other people's code without a container (--backend local, or Docker isn't "
-            "running). It then has your rights.",
-            panel=OptionPanel.MACHINE,
+            "running). It then has your rights."
         ),
     ] = False
-    gpu: Annotated[bool, Option("Run on the first GPU. To select other GPUs, pass --gpus.", panel=OptionPanel.GPU)] = (
-        False
-    )
+    gpu: Annotated[bool, _GpuOption("Run on the first GPU. To select other GPUs, pass --gpus.")] = False
     gpus: Annotated[
-        str,
-        Option(
-            "The GPUs of every launch: numbers such as 0,1, UUIDs, or `all`. Implies --gpu.",
-            metavar="0,1",
-            panel=OptionPanel.GPU,
-        ),
+        str, _GpuOption("The GPUs of every launch: numbers such as 0,1, UUIDs, or `all`. Implies --gpu.", metavar="0,1")
     ] = ""
     gpu_via: Annotated[
         GpuWay | None,
-        Option(
+        _GpuOption(
             "How containers get GPUs: by CDI, by the runtime nvidia, or by the engine's device driver. Default: the "
-            "first of these that works. Implies --gpu.",
-            ("--gpu-via",),
-            panel=OptionPanel.GPU,
+            "first of these that works. Implies --gpu."
         ),
     ] = None
     cpus: Annotated[
         str,
-        Option(
+        _MachineOption(
             "The cores of each launch: a count, `all`, or a list such as 0,2-3.",
             shown="1, or all with --gpu",
             metavar="0,2-3",
-            panel=OptionPanel.MACHINE,
         ),
     ] = ""
     share: Annotated[
         bool,
-        Option(
+        _MachineOption(
             "Give launches no priority over other work on their CPUs. Other people's work isn't slowed, but results "
-            "can be less precise.",
-            panel=OptionPanel.MACHINE,
+            "can be less precise."
         ),
     ] = False
     reference: Annotated[str, Option("The baseline environment. Default: the first one.", metavar="NAME")] = ""
     timeout: Annotated[
         float | None,
-        Option(
+        _MachineOption(
             "Stop a launch that takes longer than this.",
             read=read_seconds,
             text=format_seconds,
             shown=format_length(TIMEOUT),
             metavar=format_length(TIMEOUT),
-            panel=OptionPanel.MACHINE,
         ),
     ] = None
     memory: Annotated[
         int | None,
-        Option(
+        _MachineOption(
             "The memory limit of a container, such as 8g. Default: 80 % of the machine's memory.",
             read=read_size,
             text="{}b".format,
             metavar="8g",
-            panel=OptionPanel.MACHINE,
         ),
     ] = None
     claims: Annotated[
@@ -178,9 +163,9 @@ class LaunchRequest:
             metavar="ISSUE,...",
         ),
     ] = ()
-    seed: Annotated[
-        int | None, Option("The seed for the order of launches. Default: random.", least=0, panel=OptionPanel.PRECISION)
-    ] = None
+    seed: Annotated[int | None, _PrecisionOption("The seed for the order of launches. Default: random.", least=0)] = (
+        None
+    )
     results: Annotated[
         Path, Option("The folder for runs.", shown="results", metavar="FOLDER", panel=OptionPanel.OUTPUT)
     ] = Path("results")
@@ -224,167 +209,139 @@ class Request(LaunchRequest):
 
     rounds: Annotated[
         int | None,
-        Option(
+        _PrecisionOption(
             f"The number of launches of each cell after the pilot. With --resume, it includes earlier launches. "
             f"Default: at most {MOST_ROUNDS} with --precision or --budget, at most {MOST_CLAIM_ROUNDS} with --claim, "
             f"otherwise the suite's number, or {ROUNDS}.",
             least=1,
-            panel=OptionPanel.PRECISION,
         ),
     ] = None
     precision: Annotated[
         float | None,
-        Option(
+        _PrecisionOption(
             "Measure until every ratio has a certain verdict, or an interval that extends at most this far to each "
             "side, such as 2%.",
             read=read_share,
             text=format_share,
             metavar="2%",
-            panel=OptionPanel.PRECISION,
         ),
     ] = None
     budget: Annotated[
         float | None,
-        Option(
+        _PrecisionOption(
             "End after about this time, such as 10m, but measure at least one round. With --resume, the time starts "
             "now. The budget of a suite isn't strict: every comparison gets the rounds that a verdict needs.",
             read=read_seconds,
             text=format_seconds,
             metavar="10m",
-            panel=OptionPanel.PRECISION,
         ),
     ] = None
     budget_is_wish: Annotated[
         bool,
-        Option(
-            "The budget can be exceeded, like the budget of a suite.",
-            ("--budget-is-wish",),
-            panel=OptionPanel.PRECISION,
-            hidden=True,
-        ),
+        _PrecisionOption("The budget can be exceeded, like the budget of a suite.", ("--budget-is-wish",), hidden=True),
     ] = False
     margin: Annotated[
         float,
-        Option(
+        _PrecisionOption(
             "The smallest relative difference that counts as faster or slower.",
             read=read_share,
             text=format_share,
             shown=format_share(MARGIN),
             metavar=format_share(MARGIN),
-            panel=OptionPanel.PRECISION,
         ),
     ] = MARGIN
     sampling: Annotated[
         Protocol,
-        Option(
+        _PrecisionOption(
             "Measure for a time (`time`), or for the iterations of the source document (`document`).",
             shown=Protocol.TIME.value,
-            panel=OptionPanel.PRECISION,
         ),
     ] = Protocol.TIME
     clock: Annotated[
         Clock,
-        Option(
+        _PrecisionOption(
             "Measure wall-clock time (`wall`), or CPU time (`cpu`), which other processes affect less.",
             shown=Clock.WALL.value,
-            panel=OptionPanel.PRECISION,
         ),
     ] = Clock.WALL
     interleave: Annotated[
         Interleave | None,
-        Option(
+        _PrecisionOption(
             "Interleave the cells of a round (`turns`), or run one launch after the other (`launches`). Default: "
-            "`turns` if a launch has one CPU core.",
-            panel=OptionPanel.PRECISION,
+            "`turns` if a launch has one CPU core."
         ),
     ] = None
     device: Annotated[
         Sequence[Device],
-        Option(
+        _GpuOption(
             "Measure on the `cpu`, on a `gpu`, or on both: cpu,gpu compares the GPU with the CPU in each environment.",
             read=read_devices,
             metavar="cpu,gpu",
-            panel=OptionPanel.GPU,
         ),
     ] = ()
     lock_clocks: Annotated[
         str,
-        Option(
+        _GpuOption(
             "Lock the GPUs' clocks for the run, at a speed in MHz, or at `base`, which a GPU can hold under any load. "
             "Needs root.",
-            ("--lock-clocks",),
-            read_clock,
+            read=read_clock,
             metavar="MHZ",
-            panel=OptionPanel.GPU,
         ),
     ] = ""
     warmup: Annotated[
         float | None,
-        Option(
+        _PrecisionOption(
             "The warm-up time of a launch, 0s or more. With `auto`, the pilot of each group determines it.",
             read=partial(read_length, or_none=True),
             text=format_seconds,
             shown=AUTO,
             metavar="0.5s",
-            panel=OptionPanel.PRECISION,
         ),
     ] = None
     measure: Annotated[
         float | None,
-        Option(
+        _PrecisionOption(
             "The measurement time of a launch. With `auto`, the pilot of each group determines it.",
             read=read_length,
             text=format_seconds,
             shown=AUTO,
             metavar="0.5s",
-            panel=OptionPanel.PRECISION,
         ),
     ] = None
     shard: Annotated[
         Shard | None,
-        Option(
+        _MachinesOption(
             "Measure one part of the plan: 2/5 is part 2 of 5. Measure the other parts elsewhere, then use `harness "
             "merge`.",
             read=read_shard,
             metavar="2/5",
-            panel=OptionPanel.MACHINES,
         ),
     ] = None
     balance: Annotated[
         Path | None,
-        Option(
+        _MachinesOption(
             "Distribute groups over shards by their duration in this run, or with `even` by their number of cells. "
             "Pass the same run for every shard.",
             metavar="RUN",
-            panel=OptionPanel.MACHINES,
         ),
     ] = None
     on: Annotated[
         str,
-        Option(
+        _MachinesOption(
             "Measure in shards on several machines. ssh://HOST,USER@HOST: SSH hosts. http://HEAD:8265: a Ray cluster. "
             "ray: the Ray cluster of RAY_ADDRESS.",
             read=read_on,
             metavar="ADDRESS",
-            panel=OptionPanel.MACHINES,
         ),
     ] = ""
     slots: Annotated[
-        str,
-        Option(
-            f"{SLOTS} With --shard, measure the shard in a free slot.",
-            read=read_slots,
-            metavar="N",
-            panel=OptionPanel.MACHINE,
-        ),
+        str, _MachineOption(f"{SLOTS} With --shard, measure the shard in a free slot.", read=read_slots, metavar="N")
     ] = ""
     try_anyway: Annotated[
         bool,
-        Option(
+        _GpuOption(
             "Also launch the environments of -e that can't run on the GPU according to the catalog. Their launches "
-            "may fail, stop responding, or compute wrong results.",
-            ("--try-anyway",),
-            panel=OptionPanel.GPU,
+            "may fail, stop responding, or compute wrong results."
         ),
     ] = False
 
@@ -394,13 +351,7 @@ class ProfileRequest(LaunchRequest):
     """A request for a run of `harness profile`, which records function profiles and no times."""
 
     calls: Annotated[
-        int,
-        Option(
-            "The number of calls to profile after the first one.",
-            least=1,
-            shown=str(PROFILED_CALLS),
-            panel=OptionPanel.PRECISION,
-        ),
+        int, _PrecisionOption("The number of calls to profile after the first one.", least=1, shown=str(PROFILED_CALLS))
     ] = PROFILED_CALLS
 
 
@@ -414,4 +365,4 @@ class CompareRequest:
     """The request to compare two runs."""
 
     margin: float = MARGIN
-    any_host: Annotated[bool, Option("Also compare runs from different machines.", ("--any-host",))] = False
+    any_host: Annotated[bool, Option("Also compare runs from different machines.")] = False

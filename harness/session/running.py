@@ -15,9 +15,7 @@ from harness.backends import registry
 from harness.machine import cpus, host
 from harness.machine.lock import hold_lock, hold_machine, hold_run_lock, hold_slot, record_end
 from harness.machine.slots import Slot
-from harness.model.backend import (
-    Backend,
-)
+from harness.model.backend import Backend
 from harness.model.environment import Device, name_on
 from harness.model.errors import CannotRunHereError, FileError
 from harness.model.launch import BROKEN, Launch, Status
@@ -30,9 +28,7 @@ from harness.runner.schedule import limit_to_budget
 from harness.runner.stop_rules import find_stops
 from harness.session.listener import Listener
 from harness.session.planning.planned import Planned, drop_environments
-from harness.session.preparing import (
-    prepare,
-)
+from harness.session.preparing import prepare
 from harness.session.reporting import Written, load_results, report
 from harness.session.resuming import Earlier, find_slot, load_earlier
 from harness.session.slot_plans import limit_to_slot

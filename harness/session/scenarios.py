@@ -25,13 +25,7 @@ from harness.plan.selection import Catalog, check_suites, make_unknown_error, re
 from harness.project import Project
 from harness.report.templates import make_environment
 from harness.scenarios import header
-from harness.scenarios.catalog import (
-    FoundScenarios,
-    find_scenario_files,
-    find_scenarios,
-    load_scenario,
-    read_suites,
-)
+from harness.scenarios.catalog import FoundScenarios, find_scenario_files, find_scenarios, load_scenario, read_suites
 from harness.scenarios.signature import find_oldest_python, find_version_problem
 from harness.session.options import SUITE_LENGTHS, read_suite_seconds
 

@@ -13,7 +13,7 @@ from harness.environments.locks import load_lock
 from harness.environments.requested import Files, parse_requested
 from harness.environments.requirement_files import PackageFile, read
 from harness.model.defaults import ROUNDS, SCRIPT_BUDGET
-from harness.model.environment import Device, Environment, find_unmet
+from harness.model.environment import Device, find_unmet
 from harness.model.errors import UsageError
 from harness.model.launch import Interleave
 from harness.model.scenario import CPUS, OWN, PROGRAM, STEP, WHOLE
@@ -57,7 +57,11 @@ def make_request(
     Raises UsageError if no environment is given or a file can't be read, FileError for errors in a file, and
     CannotRunHereError if a link can't be downloaded.
     """
-    _require_environment(path, asked)
+    if not asked.environments:
+        raise UsageError(
+            "No environment is specified.",
+            f"Example: harness run {path} -e tf2.12 -e tf2.13. To list the environments: harness images list",
+        )
     downloads = [f"{path} is downloaded."] if links.is_link(path) else []
     path = links.fetch(path) if downloads else path
     script_options = [*arguments, *grep, *compare, *functions, *scan, *files, *([stdin] if stdin else [])]
@@ -92,14 +96,6 @@ def make_request(
     scenario_path = scripts.write(script, kind, [file.stem for file in find_scenario_files(project)])
     sentences = [*downloads, *source.sentences, *choice, *sentences, *runner_sentences]
     return _add_script(asked, scenario_path), [*sentences, *_describe_threads(path, script.text, asked)]
-
-
-def _require_environment(path: Path, asked: Request) -> None:
-    if not asked.environments:
-        raise UsageError(
-            "No environment is specified.",
-            f"Example: harness run {path} -e tf2.12 -e tf2.13. To list the environments: harness images list",
-        )
 
 
 def _request_scenario(path: Path, asked: Request, script_options: Sequence[object]) -> Request:
@@ -230,15 +226,10 @@ def _expand_requirements(environments: Sequence[str], project: Project) -> list[
         raise UsageError(reasons[0], "Pass a release too, such as -e tf2.15")
     catalog = load_environments(project)
     additions = [file for file in files if not file.tensorflow]
-    bases = [text for base in bases for text in _match_names(base, catalog)] if additions else bases
+    bases = [text for base in bases for text in fnmatch.filter(catalog, base) or [base]] if additions else bases
     combinations = [(base, "+", [*additions]) for base in bases]
     combinations += [(file.tensorflow, ",", [file, *additions]) for file in files if file.tensorflow]
     return [_add_packages(base, separator, packages, project) for base, separator, packages in combinations]
-
-
-def _match_names(text: str, catalog: Mapping[str, Environment]) -> list[str]:
-    """Return the names in the catalog that match a glob, or the text itself."""
-    return fnmatch.filter(catalog, text) or [text]
 
 
 def _add_packages(base: str, separator: str, files: Sequence[PackageFile], project: Project) -> str:

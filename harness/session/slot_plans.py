@@ -10,7 +10,7 @@ from harness.machine.gpu import selection as gpus
 from harness.machine.slots import Slot, divide_machine
 from harness.model.errors import UsageError
 from harness.model.gpu import CPU_ALONE, Gpu
-from harness.session.planning.machine import add_cores
+from harness.session.planning.inputs import add_cores
 from harness.session.planning.planned import Planned
 
 

@@ -14,11 +14,7 @@ from harness.backends.protocol import RegisteredBackend
 from harness.files import get_data_dir, hash_files
 from harness.machine.gpu import selection as gpus
 from harness.machine.identity import load_machine
-from harness.model.backend import (
-    Backend,
-    BackendFacts,
-    GpuWay,
-)
+from harness.model.backend import Backend, BackendFacts, GpuWay
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Launch

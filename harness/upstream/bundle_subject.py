@@ -150,7 +150,7 @@ def subject(results: Results) -> Subject:
         same_work = [finding for finding in answer.findings if not finding.compared.work.differs]
         if not same_work:
             continue
-        compared = max(same_work, key=lambda finding: finding.distance).compared
+        compared = max(same_work, key=lambda finding: finding.ratio.distance).compared
         candidate = _make_subject(results, answer.comparison.of, compared.cell, compared.other)
         if candidate is not None:
             return replace(candidate, ratio=compared.ratio, level=compared.level).ordered

@@ -99,6 +99,7 @@ def _is_script_call(call: ast.Call) -> bool:
 def _extract_work(text: str, kit: Path) -> str:
     """Return the parts of the kit that the scenario uses, and the scenario without its header and its main block."""
     tree = _parse(text)
+    docstring = tree.body[0] if ast.get_docstring(tree) is not None else None
     kept_nodes, kit_names = [], []
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == "kit" and not node.level:
@@ -107,7 +108,7 @@ def _extract_work(text: str, kit: Path) -> str:
                     "The scenario imports from the kit under another name, which can't be copied into a script."
                 )
             kit_names += [alias.name for alias in node.names if alias.name not in _TEMPLATE_NAMES]
-        elif not _is_main_block(node) and node is not _get_docstring(tree):
+        elif not _is_main_block(node) and node is not docstring:
             kept_nodes.append(node)
     lines = _split_lines(text)
     for node in tree.body:
@@ -123,17 +124,14 @@ def _extract_work(text: str, kit: Path) -> str:
         for name in _list_definitions(node)
         if not isinstance(node, ast.Import | ast.ImportFrom)
     }
-    conflicts = sorted(definitions & (kit_sources.keys() | _list_template_names()))
+    template = ast.parse(_TEMPLATE.read_text(encoding="utf-8"))
+    template_names = {name for node in template.body for name in _list_definitions(node)}
+    conflicts = sorted(definitions & (kit_sources.keys() | template_names))
     if conflicts:
         raise UsageError(
             f"The scenario and the code that runs it both define {conflicts[0]}, so they can't be in one file."
         )
     return re.sub(r"\n{4,}", "\n\n\n", "\n\n\n".join([*dict.fromkeys(kit_sources.values()), scenario_code.strip("\n")]))
-
-
-def _list_template_names() -> set[str]:
-    """Return the names that the template defines, and that a scenario must not define again."""
-    return {name for node in ast.parse(_TEMPLATE.read_text(encoding="utf-8")).body for name in _list_definitions(node)}
 
 
 def _collect_sources(names: Sequence[str], kit: Path) -> dict[str, str]:
@@ -179,10 +177,6 @@ def _list_definitions(node: ast.stmt) -> Iterator[str]:
             yield from (child.id for target in targets for child in ast.walk(target) if isinstance(child, ast.Name))
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
-
-
-def _get_docstring(tree: ast.Module) -> ast.stmt | None:
-    return tree.body[0] if ast.get_docstring(tree) is not None else None
 
 
 def _is_main_block(node: ast.stmt) -> bool:

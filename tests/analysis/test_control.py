@@ -84,11 +84,6 @@ def test_whether_all_of_it_lies_beyond_the_margin():
         (MARGIN + 0.001, MARGIN + 0.061): True,
     }
     assert {ends: ranging(*ends).is_beyond(MARGIN) for ends in beyond} == beyond
-    # the least bias is the margin and half of the interval
-    assert ranging(-0.04, 0.02).least_bias(MARGIN) == pytest.approx(MARGIN + 0.03)
-    # one that could not show a tenth is no check
-    assert [ranging(-half, half).is_check(MARGIN) for half in (0.065, 0.067)] == [True, False]
-    assert not Control(Estimate(1.0, 1), 1).is_check(MARGIN)
 
 
 def group_of(logs, others):

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from harness.analysis.looks import describe_ends
 from harness.analysis.results import Results
-from harness.analysis.timeline import describe_ends
 from harness.model.launch import Sampling
 from harness.model.run import Stop, StopReason
 from tests.factories import cells, groups, rounds, run

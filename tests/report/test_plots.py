@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.statistics import Estimate, Interval
-from harness.report import plots
+from harness.report import format
 from harness.report.charts.axes import choose_ratio_domain
 
 POSITIVE = st.floats(1e-6, 1e6)
@@ -13,15 +13,15 @@ POSITIVE = st.floats(1e-6, 1e6)
 
 def test_a_plot_has_its_value_its_interval_and_where_one_is():
     domain = Interval(0.5, 2.0)
-    assert plots.plot_ratio(Estimate(1.5, 5, Interval(1.4, 1.7)), domain) == "············│·····─●──···"
-    assert plots.plot_ratio(Estimate(1.0, 1), domain) == "············●············"
+    assert format.plot_ratio(Estimate(1.5, 5, Interval(1.4, 1.7)), domain) == "············│·····─●──···"
+    assert format.plot_ratio(Estimate(1.0, 1), domain) == "············●············"
     # an interval that goes on beyond the plot says so
-    assert plots.plot_ratio(Estimate(1.5, 5, Interval(0.1, 1e300)), domain) == "◂──────────────────●────▸"
+    assert format.plot_ratio(Estimate(1.5, 5, Interval(0.1, 1e300)), domain) == "◂──────────────────●────▸"
 
 
 def test_a_curve_goes_from_its_least_to_its_largest_number():
-    assert plots.plot_curve([1.0, 2.0, 4.0, 8.0]) == "▁▂▄█"
-    assert plots.plot_curve([3.0, 3.0]) == "▁▁"
+    assert format.plot_curve([1.0, 2.0, 4.0, 8.0]) == "▁▂▄█"
+    assert format.plot_curve([3.0, 3.0]) == "▁▁"
 
 
 @pytest.mark.slow
@@ -30,6 +30,6 @@ def test_plots_that_stand_below_one_another_are_as_wide_and_each_has_its_value(v
     estimates = [Estimate(middle, 5, Interval(low, high)) for low, middle, high in (sorted(three) for three in values)]
     domain = choose_ratio_domain(estimates, margin)
     for estimate in estimates:
-        plot = plots.plot_ratio(estimate, domain)
-        assert len(plot) == plots.WIDTH
-        assert plot.count(plots.VALUE) == 1
+        plot = format.plot_ratio(estimate, domain)
+        assert len(plot) == format.PLOT_WIDTH
+        assert plot.count(format.POINT) == 1

@@ -9,9 +9,9 @@ from harness.model.launch import Role, Status
 from harness.model.profile import Part
 from harness.report import markdown
 from harness.report.blocks import Drawing, Items
+from harness.report.files import make_speedscope
 from harness.report.flamegraphs import draw
 from harness.report.profiles import ProfileReport
-from harness.report.speedscope import make_speedscope
 from tests.factories import broken, cell, launch, run, scenario
 from tests.profiles import first, function, profile
 

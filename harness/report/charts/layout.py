@@ -39,16 +39,7 @@ INK, FAINT, GRID = "#222222", "#666666", "#e9e9e9"
 BAND = "#dddddd"
 
 #: Colors that are distinct with any color vision. Source: M. Okabe and K. Ito, "Color Universal Design", 2008.
-BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
-    "#000000",
-    "#E69F00",
-    "#56B4E9",
-    "#009E73",
-    "#F0E442",
-    "#0072B2",
-    "#D55E00",
-    "#CC79A7",
-)
+ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"
 
 #: The colors of a chart on a dark background, by their colors on a white background.
 DARK = {

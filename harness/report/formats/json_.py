@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from harness.analysis.answers import Answer
 from harness.analysis.attribution import Attribution
+from harness.analysis.behaviour import SettingDifference
 from harness.analysis.cells import CellResult, Missing, cell_name
 from harness.analysis.claims import ClaimResult
 from harness.analysis.comparisons import Compared
@@ -18,7 +19,6 @@ from harness.analysis.interleaving import Interleaving
 from harness.analysis.observations import Statement
 from harness.analysis.quality import Grade
 from harness.analysis.results import Results
-from harness.analysis.settings import SettingDifference
 from harness.analysis.statistics import Estimate
 from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.verdicts import Verdict

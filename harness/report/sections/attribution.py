@@ -100,13 +100,9 @@ def describe_effects(attribution: Attribution, plan: Plan) -> str:
     if interaction is None:
         return sentence
     dependence = _describe_dependence(attribution, interaction, plan.clock)
-    return f"{sentence} {_name_dependence(attribution, interaction)}: {dependence}."
-
-
-def _name_dependence(attribution: Attribution, effect: Effect) -> str:
-    """Name an interaction: `The effect of tf2.0 vs tf1.14 depends on the mode`."""
-    change, second = effect.changes
-    return f"The effect of {names.name_change(attribution.scenario, change)} depends on the {second.axis}"
+    change, second = interaction.changes
+    name = names.name_change(attribution.scenario, change)
+    return f"{sentence} The effect of {name} depends on the {second.axis}: {dependence}."
 
 
 def _has_verdicts(attribution: Attribution) -> bool:

@@ -1,7 +1,6 @@
 """Tables with one row per cell: the phases of its launches, the distribution of its times, and its resources."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from harness.analysis.distribution import RESOURCES, STATISTICS, Quantity, Shape, Spread, Statistic, Times, order_phases
@@ -29,40 +28,35 @@ _WARM_UP = "Warm-up per step: only launches that recorded the number of warm-up 
 _STEADY_STATE = "Steady state: the time per step after the warm-up."
 
 
-@dataclass(frozen=True, slots=True)
-class _CellSection:
-    """A section: the columns for the cells of a table, and a note on all columns."""
-
-    title: str
-    anchor: str
-    columns: Callable[[ScenarioTable, Sequence[MeasuredCell]], Sequence[Column[MeasuredCell]]]
-    note: str = ""
-
-
 def make_sections(results: Results) -> Iterator[Section]:
     """Yield the sections on phases, distributions and resources of cells, for the values that launches reported."""
-    for part in (
-        _CellSection("Phases", "phases", make_phase_columns, SPREADS),
-        _CellSection("Distribution", "distribution", make_distribution_columns),
-        _CellSection("Resources", "resources", make_resource_columns, SPREADS),
+    for title, make_columns, note in (
+        ("Phases", make_phase_columns, SPREADS),
+        ("Distribution", make_distribution_columns, ""),
+        ("Resources", make_resource_columns, SPREADS),
     ):
-        if blocks := list(_list_blocks(results, part)):
-            yield Section(part.title, part.anchor, blocks)
+        if blocks := list(_list_blocks(results, title, make_columns, note)):
+            yield Section(title, title.lower(), blocks)
 
 
-def _list_blocks(results: Results, part: _CellSection) -> Iterator[Block]:
+def _list_blocks(
+    results: Results,
+    title: str,
+    make_columns: Callable[[ScenarioTable, Sequence[MeasuredCell]], Sequence[Column[MeasuredCell]]],
+    note: str,
+) -> Iterator[Block]:
     """Yield a table for each scenario, and then the meaning of the columns."""
     legends: dict[str, None] = {}
     for table in results.tables:
         cells = results.measured[table.scenario.name]
-        columns = [Column("cell", partial(names.name_measured, table), is_label=True), *part.columns(table, cells)]
-        caption = f"{part.title}, {table.scenario.title}"
+        columns = [Column("cell", partial(names.name_measured, table), is_label=True), *make_columns(table, cells)]
+        caption = f"{title}, {table.scenario.title}"
         cell_table = tabulate(caption, columns, cells, cell=lambda cell: cell.cell, noun="cell")
         if len(cell_table.heads) > 1:
             if len(results.tables) > 1:
                 yield Heading(table.scenario.title)
             yield cell_table
-            legends |= dict.fromkeys([part.note, *(head.legend for head in cell_table.heads)])
+            legends |= dict.fromkeys([note, *(head.legend for head in cell_table.heads)])
     if legends:
         yield Text(" ".join(filter(None, legends)), True)
 

@@ -1,4 +1,4 @@
-"""Why a run ended, the rounds that it still needs for clear verdicts, and the command that continues it."""
+"""Why a run ended, the rounds that it still needs for clear verdicts, and the commands that continue or repeat it."""
 
 import shlex
 from collections.abc import Collection, Iterator, Sequence
@@ -11,12 +11,46 @@ from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Status
 from harness.model.run import Plan, Run, StopReason
 from harness.model.scenario import Cell
-from harness.model.texts import counted
-from harness.report.blocks import FILES, REPORT, Block, Code, Text
+from harness.model.texts import counted, joined
+from harness.report.blocks import FILES, REPORT, Block, Code, Section, Text
 from harness.report.comparisons import is_settled, list_all_lines
 from harness.report.format import duration
 from harness.report.phrases import capitalize
 from harness.report.sections import timeline
+
+
+def make_sections(results: Results) -> Iterator[Section]:
+    """Yield the last section of a report: how to reproduce the run, with harness or without it."""
+    yield Section("Reproduce", "reproduce", list(_list_commands(results)))
+
+
+def _list_commands(results: Results) -> Iterator[Block]:
+    run = results.run
+    script_names = [scenario.path.name for scenario in run.scenarios if scenario.name in run.scripts]
+    if script_names:
+        verb, pronoun = ("isn't", "it") if len(script_names) == 1 else ("aren't", "them")
+        yield Text(
+            f"{joined(script_names)} {verb} part of the project. First, save {pronoun} from “How it was measured” to "
+            "the path in the command.",
+            where=FILES,
+        )
+    commands = [
+        repeat_run(run),
+        "# the same report again, from the stored launches",
+        shlex.join(["harness", "report", run.shown_folder]),
+    ]
+    if results.found.series:
+        commands += [
+            "# a script that makes the main comparison without harness; for others, add -s, -e or -a",
+            shlex.join(["harness", "bundle", run.shown_folder]),
+        ]
+    yield Code("\n".join(commands), where=FILES)
+
+
+def repeat_run(run: Run) -> str:
+    """Return the command of the run, with its seed."""
+    has_seed = any(word == "--seed" or word.startswith("--seed=") for word in run.command)
+    return shlex.join([*run.command, *([] if has_seed else ["--seed", str(run.plan.seed)])])
 
 
 def make_advice(results: Results) -> Iterator[Block]:

@@ -16,7 +16,7 @@ from harness.analysis.statistics import Difference, Estimate
 from harness.analysis.verdicts import Verdict
 from harness.model.scenario import ENVIRONMENT, OWN, STEP, Cell
 from harness.model.texts import counted
-from harness.report import format, names, plots
+from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, FILES, Block, Column, Entry, Figure, Text, Where, tabulate
 from harness.report.charts import forest, releases
 from harness.report.charts.axes import choose_ratio_domain
@@ -93,7 +93,7 @@ def make_blocks(results: Results) -> Iterator[Block]:
 
 def _select_lines(results: Results, all_lines: Sequence[_HeadlineLine]) -> list[_HeadlineLine]:
     """Return the lines of the table, in their order."""
-    lines = sorted(all_lines, key=lambda line: (not _is_comparable(line), -line.finding.distance))
+    lines = sorted(all_lines, key=lambda line: (not _is_comparable(line), -line.finding.ratio.distance))
     if results.has_several_scenarios:
         first_lines: dict[str, _HeadlineLine] = {}
         for line in lines:
@@ -193,7 +193,7 @@ def _list_columns(results: Results, lines: Sequence[_HeadlineLine]) -> Iterator[
         yield Column(
             f"{smaller} │ {larger}",
             lambda line: Entry(
-                plots.plot_ratio(line.finding.ratio, domain) if _is_comparable(line) else "", is_code=True
+                format.plot_ratio(line.finding.ratio, domain) if _is_comparable(line) else "", is_code=True
             ),
             where=EVERYWHERE ^ Where.PAGE,
         )

@@ -15,9 +15,9 @@ from harness.report import format
 from harness.report.blocks import Items, Section, Text, Where
 from harness.report.comparisons import HOLM, ComparisonLine, list_all_lines
 from harness.report.format import marks
-from harness.report.sections import claims, on_device
+from harness.report.sections import claims, untimed
 from harness.report.sections.remarks import NOT_CHECKED, describe_work
-from harness.report.sections.timeline import describe_after
+from harness.report.sections.timeline import format_round_range
 from harness.report.sections.times import MARKS
 
 #: The explanation of verdicts with few rounds.
@@ -83,8 +83,8 @@ def _list_sentences(results: Results, lines: Sequence[ComparisonLine]) -> Iterat
     yield from _explain_intervals(results, lines)
     seen = {mark for table in results.all_tables for *_, value in table.times() for mark in marks(value, table.clock)}
     yield from (f"{mark} {name}: {explanation}" for mark, (name, explanation) in MARKS.items() if mark in seen)
-    if any(on_device.make_remark(results, line.compared) for line in lines):
-        yield on_device.LEGEND
+    if any(untimed.make_remark(results, line.compared) for line in lines):
+        yield untimed.LEGEND
     if any(describe_work(results, line.compared) == NOT_CHECKED for line in lines):
         yield "Work not checked: the launches recorded nothing that shows whether both cells did the same work."
 
@@ -101,7 +101,7 @@ def _explain_intervals(results: Results, lines: Sequence[ComparisonLine]) -> Ite
 def _describe_looks(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[str]:
     """Yield explanations if verdicts were computed more than once during the run, because this changes their level."""
     run, looks = results.run, [results.found.look(line.compared.cell) for line in compared]
-    previous = [describe_after(sorted(set(look.values()))) for look in run.looks]
+    previous = [f"after {format_round_range(sorted(set(look.values())))}" for look in run.looks]
     shares = sorted({look.share for look in looks})
     reduced = [format.share(ALPHA * share) for share in shares if share < 1.0]
     if previous and reduced:

@@ -53,7 +53,7 @@ def describe_checks(results: Results) -> str:
     effects = list(_find_side_effects(results))
     hidden = [_find_farthest(ratio.estimate) for ratio in interleaving.alone if not ratio.is_found]
     if hidden and max(hidden) <= MOST:
-        share = _format_share(math.expm1(max(hidden)))
+        share = format.rough_share(math.expm1(max(hidden)))
         effects.append(f"{'other effects' if effects else 'effects'} on a ratio of more than {share} are ruled out")
     return "; ".join(effects)
 
@@ -94,7 +94,7 @@ def _find_side_effects(results: Results, threshold: float = 0.0) -> Iterator[str
         yield f"without interleaving, the ratio is {ratio} as large ({_name_ratio(results, farthest)}){more_ratios}"
     waiting = interleaving.waiting
     if waiting and waiting.is_found:
-        yield f"{waiting.cell} used {_format_share(waiting.share)} of the core while other cells were timed"
+        yield f"{waiting.cell} used {format.rough_share(waiting.share)} of the core while other cells were timed"
 
 
 def _is_relevant(ratio: NonInterleavedRatio, threshold: float) -> bool:
@@ -116,7 +116,3 @@ def _find_farthest(estimate: Estimate) -> float:
     """Return the largest distance from 1 that the interval includes, on the log scale; infinite without an interval."""
     ends = (estimate.interval.low, estimate.interval.high) if estimate.interval else (math.inf,)
     return max(abs(math.log(end)) for end in ends)
-
-
-def _format_share(part: float) -> str:
-    return format.share(float(f"{part:.2g}"))

@@ -147,7 +147,7 @@ def _name_farthest(answer: Answer, findings: Sequence[Finding]) -> str:
     """Name the row whose ratio is farthest from 1; empty if all ratios are equal."""
     if len({format.number(finding.ratio.value) for finding in findings}) == 1:
         return ""
-    farthest = max(findings, key=lambda finding: finding.distance)
+    farthest = max(findings, key=lambda finding: finding.ratio.distance)
     rows = [finding.row for finding in findings]
     axes = [axis for axis in answer.table.row_axes if len({row.axes[axis] for row in rows}) > 1]
     place = names.place(answer.table, farthest.row, axes)

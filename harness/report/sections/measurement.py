@@ -12,8 +12,7 @@ from harness.model.texts import counted
 from harness.report import format
 from harness.report.blocks import EVERYWHERE, REPORT, Block, Bold, Callout, Code, Text
 from harness.report.phrases import describe_clock
-from harness.report.sections import timeline
-from harness.report.sections.reproduce import make_command
+from harness.report.sections import continuation, timeline
 
 
 def make_blocks(results: Results, *, has_command: bool = True) -> Iterator[Block]:
@@ -34,7 +33,7 @@ def make_blocks(results: Results, *, has_command: bool = True) -> Iterator[Block
         "doctor.",
         where=EVERYWHERE,
     )
-    command = [Code(make_command(results.run), where=REPORT)] if has_command and not results.machines else []
+    command = [Code(continuation.repeat_run(results.run), where=REPORT)] if has_command and not results.machines else []
     yield Callout([line, advice, *command], where=EVERYWHERE)
 
 

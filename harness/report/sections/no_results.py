@@ -1,25 +1,27 @@
-"""Cells without results, or with missing launches: the reasons and the advice."""
+"""Cells without results, missing launches and unsaved artifacts: the reasons and the advice."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from harness.analysis.cell_set_names import Box, cover_with_boxes
 from harness.analysis.cells import Missing
 from harness.analysis.results import Results
-from harness.model.launch import Status
+from harness.model.launch import Launch, Status
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted
 from harness.report.blocks import FILES, REPORT, REST, Block, Code, Column, Folded, Section, Text, Where, tabulate
 from harness.report.sections import continuation, scripts
 
-#: The largest number of reasons in report.md, and of error outputs in details.md.
-REASONS, OUTPUTS = 10, 10
+#: The largest number of reasons in report.md, of error outputs in details.md, and of launches with unsaved artifacts.
+REASONS, OUTPUTS, LAUNCHES = 10, 10, 50
 
 
 def make_sections(results: Results) -> Iterator[Section]:
-    """Yield the section with the reasons why cells have no result."""
+    """Yield the section with the reasons why cells have no result, and the section on unsaved artifacts."""
     if results.missing:
         yield Section(title(results), "missing", list(_list_blocks(results)))
+    if unsaved := [launch for launch in results.launches if launch.not_kept]:
+        yield Section("Unsaved artifacts", "not-kept", list(_list_unsaved(unsaved)))
 
 
 def title(results: Results) -> str:
@@ -89,9 +91,8 @@ def _name_box(box: Box) -> str:
 
 def explain(missing: Missing) -> str:
     """Return why cells have no result."""
-    unknown = (
-        "The run ended before the first counted launch." if _is_interrupted(missing) else "No reason was recorded."
-    )
+    is_interrupted = missing.status is Status.INTERRUPTED
+    unknown = "The run ended before the first counted launch." if is_interrupted else "No reason was recorded."
     partial_note = (
         " (Only some launches have no result. The result is from the other launches.)" if missing.partial else ""
     )
@@ -100,7 +101,7 @@ def explain(missing: Missing) -> str:
 
 def advise(results: Results, missing: Missing) -> str:
     """Return the advice for cells without a result; empty if there is no advice."""
-    if missing.advice or not _is_interrupted(missing):
+    if missing.advice or missing.status is not Status.INTERRUPTED:
         return missing.advice
     command = continuation.command_to_continue(results) or shlex.join(
         ["harness", "matrix", "--resume", results.run.shown_folder]
@@ -108,5 +109,14 @@ def advise(results: Results, missing: Missing) -> str:
     return f"To continue the run: {command}"
 
 
-def _is_interrupted(missing: Missing) -> bool:
-    return missing.status is Status.INTERRUPTED
+def _list_unsaved(launches: Sequence[Launch]) -> Iterator[Block]:
+    """Yield the artifacts that launches left and that weren't saved, with the reasons."""
+    count = counted(len(launches), "launch")
+    text = f"{count} left unsaved artifacts. For their names, see details.md and report.html."
+    yield Text(text, True, where=Where.PASTE | Where.TERMINAL)
+    columns: list[Column[Launch]] = [
+        Column("cell", lambda launch: str(launch.cell), is_label=True),
+        Column("round", lambda launch: str(launch.round or "pilot")),
+        Column("not saved", lambda launch: "; ".join(launch.not_kept)),
+    ]
+    yield tabulate("Unsaved artifacts", columns, launches[:LAUNCHES], noun="launch")

@@ -16,8 +16,6 @@ from harness.report.phrases import capitalize
 #: The largest number of lines that the sentence describes.
 LINES = 3
 
-UNCLEAR = "no clear difference"
-
 #: The words for the ratios of a stretch to the baseline.
 _WORDS = {Verdict.SLOWER: "slower", Verdict.FASTER: "faster", Verdict.MORE: "more", Verdict.LESS: "less"}
 

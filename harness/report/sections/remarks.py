@@ -9,12 +9,9 @@ from harness.analysis.statistics import Interval
 from harness.analysis.verdicts import Withheld, describe_too_few
 from harness.model.scenario import PERCENTILES, STEP
 from harness.report import format
-from harness.report.comparisons import (
-    describe_deciding,
-    describe_rounds_needed,
-)
+from harness.report.comparisons import describe_deciding, describe_rounds_needed
 from harness.report.phrases import describe_pythons, join_remarks
-from harness.report.sections import interleaving, on_device
+from harness.report.sections import interleaving, untimed
 
 #: The remark if no launch recorded what shows whether two cells did the same work.
 NOT_CHECKED = "work not checked"
@@ -40,7 +37,7 @@ def make_remark(results: Results, compared: Compared, *, of: str = STEP) -> str:
             _describe_contention(compared, results.margin),
             describe_equal_steps(compared.steps, compared.withheld),
             _describe_jump(results, compared, of),
-            on_device.make_remark(results, compared) if of == STEP else "",
+            untimed.make_remark(results, compared) if of == STEP else "",
             describe_rounds_needed(results.found_of(of), compared.cell, compared.settling),
         ]
     )
@@ -61,8 +58,7 @@ def _describe_contention(compared: Compared, margin: float) -> str:
     """Return a remark if the correction for CPU contention may change a ratio by at least `margin` (log scale)."""
     if compared.contention < margin:
         return ""
-    share = format.share(float(f"{math.expm1(compared.contention):.2g}"))
-    remark = f"the correction for CPU contention may be off by {share}"
+    remark = f"the correction for CPU contention may be off by {format.rough_share(math.expm1(compared.contention))}"
     advice = "use a machine with less interference, or --clock cpu"
     return f"{remark}: {advice}" if compared.withheld is Withheld.CONTENTION else remark
 

@@ -8,16 +8,11 @@ from harness.analysis.statistics import Difference, Estimate, Interval
 from harness.analysis.tables import ScenarioTable
 from harness.analysis.verdicts import Verdict
 from harness.model.scenario import GROWTH
-from harness.report import format, names, plots
+from harness.report import format, names
 from harness.report.blocks import FILES, Block, Column, Entry, Figure, Section, Text, Where, tabulate
 from harness.report.charts import forest, releases
 from harness.report.charts.axes import choose_ratio_domain
-from harness.report.comparisons import (
-    ComparisonLine,
-    count_verdicts,
-    list_lines,
-    sort_by_size,
-)
+from harness.report.comparisons import ComparisonLine, count_verdicts, list_lines, sort_by_size
 from harness.report.format import unit_of
 from harness.report.sections import headline
 from harness.report.sections.remarks import make_remark
@@ -124,4 +119,4 @@ def _make_ratio_entry(line: ComparisonLine, text_of: Callable[[Estimate], str]) 
 
 
 def _make_plot_entry(line: ComparisonLine, domain: Interval) -> Entry:
-    return Entry(plots.plot_ratio(line.compared.ratio, domain) if _is_comparable(line) else "", is_code=True)
+    return Entry(format.plot_ratio(line.compared.ratio, domain) if _is_comparable(line) else "", is_code=True)

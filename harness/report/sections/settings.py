@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.analysis.behaviour import SettingDifference
 from harness.analysis.distribution import FAULTS, compare_faults
 from harness.analysis.results import Results
-from harness.analysis.settings import SettingDifference
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
 from harness.report import names

@@ -15,18 +15,18 @@ from harness.report.sections import (
     attribution,
     claims,
     continuation,
-    expectations,
     headline,
     interleaving,
     machines,
     main_results,
     measurement,
-    on_device,
+    observations,
     release_changes,
     scripts,
     settings,
     sweeps,
     times,
+    untimed,
 )
 
 
@@ -41,8 +41,10 @@ def make_first_screen(results: Results, *, is_report: bool = True) -> list[Block
     Statements of sources come first, and then claims of upstream issues. Unless `is_report`, the chart and the command
     of the run are omitted, because a job summary has no files beside it.
     """
-    answer, *others = [*filter(None, [expectations.describe(results), describe_main_result(results)])] or [""]
-    sentences = [*others, *scripts.describe_scripts(results)[1:], *describe_printed_numbers(results)]
+    answer, *others = [*filter(None, [observations.describe(results), describe_main_result(results)])] or [""]
+    script_sentences, cause = scripts.describe_scripts(results), attribution.describe_cause(results)
+    # a run that also has other scenarios than scripts has only sentences on printed numbers
+    sentences = [*others, *(script_sentences[1:] if script_sentences else scripts.describe_printed(results))]
     return [
         *([Text([Bold(answer)], where=EVERYWHERE)] if answer else []),
         *claims.make_head(results),
@@ -52,7 +54,7 @@ def make_first_screen(results: Results, *, is_report: bool = True) -> list[Block
         *(block for block in _make_table(results) if is_report or not isinstance(block, Figure)),
         *(block for split in results.by_setting for block in headline.make_blocks(split) if isinstance(block, Table)),
         *(Text(text, where=EVERYWHERE) for text in machines.describe_agreements(results)),
-        *_explain_cause(results),
+        *([Text([Bold("Why:"), f" {cause}"], where=EVERYWHERE)] if cause else []),
         *(Text(text, where=FILES) for text in _list_notes(results)),
         *continuation.make_advice(results),
     ]
@@ -82,11 +84,6 @@ def describe_main_result(results: Results) -> str:
     )
 
 
-def describe_printed_numbers(results: Results) -> list[str]:
-    """Return the sentences on printed numbers, for a run that also has other scenarios than scripts."""
-    return [] if scripts.describe_scripts(results) else scripts.describe_printed(results)
-
-
 def _distinguish_rows(results: Results) -> str:
     """Return the values that distinguish the rows of the first result from the other rows on the first screen."""
     answer, shared_values = results.answers[0], headline.find_shared(results)
@@ -105,17 +102,12 @@ def _make_table(results: Results) -> Iterator[Block]:
         yield from (replace(times.make_times_table(table), where=REPORT) for table in results.tables[:1])
 
 
-def _explain_cause(results: Results) -> Iterator[Block]:
-    if cause := attribution.describe_cause(results):
-        yield Text([Bold("Why:"), f" {cause}"], where=EVERYWHERE)
-
-
 def _list_notes(results: Results) -> Iterator[str]:
     """Yield what else a reader must know about the main results."""
     yield from machines.describe_absent(results)
     yield from filter(None, [describe_fallbacks(results.run.plan.stand_ins)])
     yield from machines.collect_sentences(results, interleaving.list_warnings)
-    yield from on_device.list_warnings(results)
+    yield from untimed.list_warnings(results)
     yield from settings.describe_settings(results)
 
 

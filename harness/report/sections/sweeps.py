@@ -1,23 +1,24 @@
-"""Sweeps: curves along a numeric axis, and their crossovers."""
+"""Numeric axes: the speed-up over cores, and sweeps with their curves and crossovers."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from harness.analysis.crossings import Crossing
 from harness.analysis.results import Results
-from harness.analysis.statistics import Interval
-from harness.analysis.sweeps import MeasuredSweep, SizeVerdict, SweepComparison
+from harness.analysis.statistics import Estimate
+from harness.analysis.sweeps import MeasuredSweep, ScalingPoint, SizeVerdict, SweepComparison
 from harness.analysis.tables import ScenarioTable
 from harness.analysis.verdicts import Verdict
 from harness.model.defaults import LEVEL
 from harness.model.launch import Clock
-from harness.model.scenario import DEVICE
+from harness.model.scenario import CPUS, DEVICE, ENVIRONMENT
 from harness.model.texts import counted, joined
 from harness.report import format, names
-from harness.report.blocks import EVERYWHERE, Block, Figure, Items, Section, Text, Where
+from harness.report.blocks import EVERYWHERE, Block, Column, Entry, Figure, Items, Section, Text, Where, tabulate
 from harness.report.charts import sweeps as sweeps_chart
 from harness.report.comparisons import NO_VERDICT
 from harness.report.phrases import capitalize, format_heading, join_remarks
+from harness.report.sections.times import make_label_columns
 
 #: The largest number of sentences about a sweep in report.md.
 SENTENCES = 4
@@ -31,7 +32,8 @@ _METHOD = (
 
 
 def make_sections(results: Results) -> Iterator[Section]:
-    """Yield the section on sweeps: charts of the curves, and a sentence for each comparison."""
+    """Yield the section on scaling, and on sweeps: charts of the curves, and a sentence for each comparison."""
+    yield from _list_scaling(results)
     blocks: list[Block] = []
     for _, group in groupby(results.sweeps, key=lambda pair: pair[0].scenario.name):
         pairs = list(group)
@@ -114,14 +116,10 @@ def format_span(crossing: Crossing, sweep: MeasuredSweep) -> str:
     """Return the interval of a crossover. If the interval is open at one end, the text contains only the other end."""
     if crossing.interval is None:
         return ""
-    low, high = _format_ends(crossing.interval, sweep)
+    low, high = (format.size(end, sweep) for end in (crossing.interval.low, crossing.interval.high))
     if crossing.opens_low:
         return f"at most {high}"
     return f"at least {low}" if crossing.opens_high else f"{low} to {high}"
-
-
-def _format_ends(interval: Interval, sweep: MeasuredSweep) -> tuple[str, str]:
-    return format.size(interval.low, sweep), format.size(interval.high, sweep)
 
 
 def describe_devices(results: Results) -> list[str]:
@@ -176,3 +174,61 @@ def _list_verdicts(runs: Sequence[tuple[Verdict | None, Sequence[SizeVerdict]]],
             f"{verdict or NO_VERDICT} at {f'{texts} {sweep.unit}' if sweep.unit else f'{sweep.axis} {texts}'}"
         )
     return ", ".join(clauses)
+
+
+def _list_scaling(results: Results) -> Iterator[Section]:
+    """Yield the section on scaling, if launches ran on different numbers of cores."""
+    blocks: list[Block] = []
+    legend = ""
+    for table, points in results.scaling:
+        caption = f"Speed-up over cores, {names.name_table(table)}"
+        points_table = tabulate(caption, make_scaling_columns(table, points), points, where=EVERYWHERE)
+        blocks += [*format_heading(results, table.scenario, "", EVERYWHERE), points_table]
+        legend = points_table.legend
+    if blocks:
+        yield Section("Scaling over cores", "scaling", [*blocks, Text(legend, True)])
+
+
+def make_scaling_columns(table: ScenarioTable, points: Sequence[ScalingPoint]) -> list[Column[ScalingPoint]]:
+    """Return the columns: the cell, its cores, its time, the speed-up and the efficiency."""
+    unit, cores = format.unit_of(table), counted(points[0].fewest, "core")
+    axes = [axis for axis in (ENVIRONMENT, *table.column_axes) if axis != CPUS]
+    return [
+        *make_label_columns(table, lambda point: point.row),
+        Column(
+            "configuration",
+            lambda point: " ".join(names.list_labels(table.scenario, {axis: point.side.values[axis] for axis in axes})),
+            is_label=True,
+        ),
+        Column("cores", lambda point: Entry(str(point.cores), order=point.cores), is_number=True, is_label=True),
+        Column(
+            f"{names.name_values(table)}, {unit.symbol}", lambda point: format.time(point.time, unit), is_number=True
+        ),
+        Column(
+            "speed-up",
+            lambda point: _make_ratio_entry(point.speed_up),
+            legend=f"The speed-up is the time on {cores} divided by the time on these cores, with the interval of "
+            "this ratio.",
+            is_number=True,
+        ),
+        Column(
+            "efficiency",
+            lambda point: _make_ratio_entry(point.efficiency, is_share=True),
+            legend="The efficiency is the speed-up divided by the factor by which the number of cores grows: with "
+            "100 %, twice as many cores take half the time.",
+            is_number=True,
+        ),
+    ]
+
+
+def _make_ratio_entry(ratio: Estimate | None, *, is_share: bool = False) -> Entry:
+    """Return a ratio with its interval, as a factor or in percent.
+
+    The entry is empty for the fewest cores, and for different work.
+    """
+    if ratio is None:
+        return Entry("")
+    if not is_share:
+        return Entry(format.ratio(ratio), order=ratio.value)
+    interval_text = f" ({format.format_interval(ratio.interval, 100.0)} %)" if ratio.interval else ""
+    return Entry(f"{format.number(100.0 * ratio.value)} %{interval_text}", order=ratio.value)

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from harness.analysis.looks import RULES_WITH_LOOKS_AT_CLAIMS
+from harness.analysis.looks import RULES_WITH_LOOKS_AT_CLAIMS, Endings, Stopped
 from harness.analysis.results import Results
-from harness.analysis.timeline import Endings, Stopped
 from harness.model.launch import Protocol
-from harness.model.run import Plan, Run, StopReason
+from harness.model.run import Run, StopReason
 from harness.model.scenario import CPUS
 from harness.model.texts import counted, format_cpu_list, format_plain
 from harness.report import format
@@ -28,12 +27,6 @@ def make_sections(results: Results) -> Iterator[Section]:
         ]
         note = "A round is noisy if other processes were active during its timed steps, whatever times were measured."
         yield Section("Noisy rounds", "disturbed", [Items([*items, *remainder]), Text(note, True)])
-
-
-def describe_planned(plan: Plan) -> str:
-    """Return how many rounds were requested: `5 rounds`, or `at most 100 rounds`."""
-    limit = "at most " if plan.ends_early or plan.budget_seconds else ""
-    return f"{limit}{counted(plan.rounds, 'round')}"
 
 
 def describe_pinning(run: Run) -> str:
@@ -69,13 +62,15 @@ def describe_rounds(results: Results) -> str:
 
 def describe_stops(endings: Endings, run: Run) -> str:
     """Return after which round the groups stopped: `5 rounds in every group, as planned`."""
-    reasons = [_describe_ending(stop, endings.groups, run) for stop in endings.stops] or [describe_planned(run.plan)]
+    limit = "at most " if run.plan.ends_early or run.plan.budget_seconds else ""
+    planned = f"{limit}{counted(run.plan.rounds, 'round')}"
+    reasons = [_describe_ending(stop, endings.groups, run) for stop in endings.stops] or [planned]
     ongoing = [f"{counted(endings.active, 'group')} not ended yet"] if endings.stops and endings.active else []
     return "; ".join([*reasons, *ongoing])
 
 
 def _describe_ending(stop: Stopped, groups: int, run: Run) -> str:
-    plan, is_every_group, after = run.plan, stop.groups == groups, describe_after(stop.rounds)
+    plan, is_every_group, after = run.plan, stop.groups == groups, f"after {format_round_range(stop.rounds)}"
     if stop.reason is StopReason.ROUNDS and is_every_group and not plan.ends_early:
         return f"{format_round_range(stop.rounds)} in every group, as planned"
     width = (
@@ -101,11 +96,6 @@ def _describe_ending(stop: Stopped, groups: int, run: Run) -> str:
         StopReason.INTERRUPTED: f"when the run was interrupted, {after}",
     }
     return f"{'the run' if is_every_group else counted(stop.groups, 'group')} stopped {reasons[stop.reason]}"
-
-
-def describe_after(numbers: Sequence[int]) -> str:
-    """Return `after 8 rounds`. If there are several numbers, the text contains the smallest and the largest."""
-    return f"after {format_round_range(numbers)}"
 
 
 def format_round_range(numbers: Sequence[int]) -> str:

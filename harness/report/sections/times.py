@@ -8,7 +8,7 @@ from harness.analysis.statistics import FEWEST_FOR_INTERVAL
 from harness.analysis.tables import Row, ScenarioTable, Value
 from harness.model.scenario import ENVIRONMENT, GROWTH, PERCENTILES, STEP
 from harness.model.texts import counted
-from harness.report import format, names, plots
+from harness.report import format, names
 from harness.report.blocks import FILES, Block, Column, Entry, Figure, Table, Text, tabulate
 from harness.report.charts import times as times_chart
 from harness.report.format import CHANGING, OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
@@ -154,4 +154,4 @@ def _explain_marks(table: ScenarioTable) -> list[str]:
 def _plot_trend(value: Value, mark: str) -> str:
     """For the mark of a changing step time, plot the time per step over the steps of a launch; otherwise empty."""
     trend = value.shape and value.shape.trend
-    return f" {plots.plot_curve([stage.seconds for stage in trend.stages])}" if trend and mark == CHANGING else ""
+    return f" {format.plot_curve([stage.seconds for stage in trend.stages])}" if trend and mark == CHANGING else ""

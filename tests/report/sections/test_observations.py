@@ -4,7 +4,7 @@ from harness.analysis.results import Results
 from harness.model.scenario import Cell, Expectation
 from harness.report import markdown
 from harness.report.blocks import Where
-from harness.report.sections import expectations, observations
+from harness.report.sections import observations
 from harness.report.sections.observations import CHARACTERS, FULL, FULL_CHARACTERS
 from tests.factories import cells, launch, run, scenario
 from tests.observing import OBSERVER, example, many, observer
@@ -78,6 +78,6 @@ def test_statements_of_the_sources(snapshot):
         "many environments": many([[1, 2] if at != 4 else [9] for at in range(9)], "traces"),
     }
     assert {
-        name: reading.render(reading.make(expectations.make_sections, *stored)) for name, stored in runs.items()
+        name: reading.render(reading.make(observations.make_statements, *stored)) for name, stored in runs.items()
     } == snapshot
-    assert list(expectations.make_sections(Results(run(), [launch(member) for member in cells()]))) == []
+    assert list(observations.make_statements(Results(run(), [launch(member) for member in cells()]))) == []

@@ -7,7 +7,7 @@ from harness.model.environment import Device
 from harness.model.launch import ON_DEVICE
 from harness.report.blocks import Where
 from harness.report.formats import json_
-from harness.report.sections import how_to_read, on_device, scenarios, summary
+from harness.report.sections import how_to_read, scenarios, summary, untimed
 from tests.factories import RESOURCES, cell, rounds, run
 from tests.report.sections import reading
 from tests.report.sections.reading import column, make, render, tables, texts
@@ -52,9 +52,9 @@ def test_a_table_has_shares_and_counts_of_each_cell_that_was_profiled(snapshot):
         "nothing was seen": launches({OLD: RESOURCES, NEW: RESOURCES}, {OLD: why, NEW: why}),
         "nothing was seen of one": launches({OLD: RESOURCES, NEW: seen(0.9)}, {OLD: why}),
     }
-    assert {name: render(make(on_device.make_sections, RUN, profiled)) for name, profiled in runs.items()} == snapshot
+    assert {name: render(make(untimed.make_sections, RUN, profiled)) for name, profiled in runs.items()} == snapshot
     # a run that never looked has no such section
-    assert list(on_device.make_sections(Results(RUN, rounds(TIMES)))) == []
+    assert list(untimed.make_sections(Results(RUN, rounds(TIMES)))) == []
 
 
 def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(snapshot):
@@ -65,7 +65,7 @@ def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(snapshot)
         table = tables(section)[0]
         assert column(table, "verdict") == ["slower"]
         _, legends = how_to_read.make_sections(results)
-        assert (on_device.LEGEND in texts(legends, Where.DETAILS)) is (min(old, new) < 0.5)
+        assert (untimed.LEGEND in texts(legends, Where.DETAILS)) is (min(old, new) < 0.5)
         document = json_.build(results)
         (compared,) = document.comparisons
         assert [result.on_device.kernels for result in document.cells] == [old, new]
@@ -84,7 +84,7 @@ def test_the_answer_warns_of_launch_bound_cells(snapshot):
         "many cells": Results(run(several), of_many),
         "no cell": Results(RUN, launches({OLD: seen(0.6), NEW: seen(0.9)})),
     }
-    warnings = {name: list(on_device.list_warnings(results)) for name, results in runs.items()}
+    warnings = {name: list(untimed.list_warnings(results)) for name, results in runs.items()}
     assert warnings == snapshot
     texts = reading.texts(next(summary.make_sections(runs["one cell"])), Where.PASTE)
     assert warnings["one cell"][0] in texts

@@ -4,7 +4,7 @@ import shlex
 
 from harness.analysis.results import Results
 from harness.model.launch import Status
-from harness.report.sections import reproduce
+from harness.report.sections import continuation
 from tests.factories import broken, cell, cells, rounds, run
 from tests.report.sections.reading import code
 
@@ -13,14 +13,14 @@ RESULTS = Results(run(SECONDS), rounds(SECONDS))
 
 
 def list_commands(results):
-    (section,) = reproduce.make_sections(results)
+    (section,) = continuation.make_sections(results)
     (block,) = code(section)
     return [line for line in block.splitlines() if not line.startswith("#")]
 
 
 def test_the_command_is_that_of_the_run_with_the_seed():
     assert {
-        command: reproduce.make_command(run(SECONDS, command=["harness", "matrix", *shlex.split(command)]))
+        command: continuation.repeat_run(run(SECONDS, command=["harness", "matrix", *shlex.split(command)]))
         for command in ("", "--seed 7", "--seed=7", "-a 'mode=op by op; rm'")
     } == {
         "": "harness matrix --seed 7",

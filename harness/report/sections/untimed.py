@@ -1,26 +1,37 @@
-"""Time on the device: the share of a step in which a GPU ran kernels, and what this means for ratios."""
+"""What untimed calls in each cell's first launch show: the calls of a step, and the time in which a GPU ran kernels.
+
+The numbers of calls are exact. Kernels show what ratios mean.
+"""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from harness.analysis.comparisons import Compared
 from harness.analysis.on_device import LAUNCH_BOUND, OnDevice
 from harness.analysis.results import Results
 from harness.analysis.tables import MeasuredCell, ScenarioTable
+from harness.analysis.work_counts import COUNTS, StepWork
 from harness.model.scenario import Cell
 from harness.model.texts import counted, joined
 from harness.report import format, names
-from harness.report.blocks import FILES, Block, Column, Entry, Section, Table, Text, tabulate
+from harness.report.blocks import FILES, Block, Bold, Column, Entry, Items, Section, Table, Text, tabulate
 from harness.report.comparisons import list_lines
-from harness.report.phrases import format_heading, list_names
+from harness.report.phrases import describe_change, format_count, format_heading, list_names
+
+#: The largest number of comparisons with a sentence. The table has the counts of all cells.
+LINES = 10
+
+_COUNTING = (
+    "The first launch of each cell counts the calls of a step exactly, after everything that is timed. Counts aren't "
+    "times: they don't show whether a kernel became slower. Another version of Python can make other calls."
+)
 
 #: The meaning of a ratio of launch-bound cells.
 _CONSEQUENCE = "the ratios of such cells show how fast the CPU launches kernels, not how fast the GPU is"
 
 #: The explanation of the remark that a ratio is launch-bound.
 LEGEND = f"Launch-bound: kernels ran in less than {format.share(LAUNCH_BOUND)} of a step; {_CONSEQUENCE}."
-
 
 _METHOD = (
     "The numbers come from untimed calls under TensorFlow's profiler, in each cell's first launch. The profiler adds "
@@ -99,7 +110,7 @@ def make_remark(results: Results, compared: Compared) -> str:
     sides = (("first", compared.cell), ("second", compared.other))
     bound_sides = [(side, results.on_device[cell]) for side, cell in sides if _is_bound(results, cell)]
     shares = [
-        f"{_format_share(profile)}{' of a step' if index == 0 else ''} of the {side}"
+        f"{format.rough_share(profile.kernels)}{' of a step' if index == 0 else ''} of the {side}"
         for index, (side, profile) in enumerate(bound_sides)
     ]
     return f"launch-bound: kernels ran in {joined(shares)}" if shares else ""
@@ -116,8 +127,8 @@ def list_warnings(results: Results) -> Iterator[str]:
     bound_cells = [cell for cell in compared if _is_bound(results, cell)]
     if not bound_cells:
         return
-    shares = sorted((results.on_device[cell] for cell in bound_cells), key=lambda profile: profile.kernels)
-    share_range = " to ".join(dict.fromkeys(map(_format_share, (shares[0], shares[-1]))))
+    shares = sorted(results.on_device[cell].kernels for cell in bound_cells)
+    share_range = " to ".join(dict.fromkeys(map(format.rough_share, (shares[0], shares[-1]))))
     count_text = f"{len(bound_cells)} of {counted(len(compared), 'compared cell')}"
     limit = format.share(LAUNCH_BOUND)
     yield f"In {count_text}, kernels ran in less than {limit} of a step ({share_range}): {_CONSEQUENCE}."
@@ -127,6 +138,40 @@ def _is_bound(results: Results, cell: Cell) -> bool:
     return cell in results.on_device and results.on_device[cell].is_launch_bound
 
 
-def _format_share(profile: OnDevice) -> str:
-    """Return the share of kernels in a step with two digits."""
-    return format.share(float(f"{profile.kernels:.2g}"))
+# The calls of a step.
+
+
+def make_work_sections(results: Results) -> Iterator[Section]:
+    """Yield the section on the counted calls; nothing if no cell has counts."""
+    blocks = [block for table in results.tables for block in _list_work_blocks(results, table)]
+    if blocks:
+        yield Section("Work done", "work", [*blocks, Text(_COUNTING, True, where=FILES)])
+
+
+def _list_work_blocks(results: Results, table: ScenarioTable) -> Iterator[Block]:
+    work = results.work
+    cells = [cell for cell in results.measured[table.scenario.name] if cell.cell in work]
+    if not cells:
+        return
+    yield from format_heading(results, table.scenario, where=FILES)
+    sizes: list[tuple[float, str, str]] = []
+    compared = [line for line in list_lines(table) if {line.compared.cell, line.compared.other} <= work.keys()]
+    for line in compared:
+        one, other = work[line.compared.cell], work[line.compared.other]
+        if text := describe_change(one, other):
+            sizes.append((-abs(one.calls - other.calls), line.name, f": {text}"))
+    if sizes:
+        yield Items([[Bold(name), text] for _, name, text in sorted(sizes)[:LINES]], where=FILES)
+    if equal_count := len(compared) - len(sizes):
+        yield Text(f"The counts are identical in {counted(equal_count, 'comparison')}.", where=FILES)
+    columns: list[Column[MeasuredCell]] = [Column("cell", partial(names.name_measured, table), is_label=True)]
+    columns += [
+        Column(heading, partial(_format_count, work, name), is_number=True, is_optional=True)
+        for name, heading in COUNTS.items()
+    ]
+    yield tabulate(f"Work per step, {table.scenario.title}", columns, cells, cell=lambda cell: cell.cell, noun="cell")
+
+
+def _format_count(work: Mapping[Cell, StepWork], name: str, cell: MeasuredCell) -> str:
+    count = work[cell.cell].counts[name]
+    return format_count(count) if count else ""
