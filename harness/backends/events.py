@@ -14,7 +14,7 @@ from harness.backends.untrusted_text import join_lines
 from harness.files import parse_json
 from harness.model.gpu import UsedGpu, format_pci_address
 from harness.model.launch import Sample, Status
-from harness.model.numbers import AMOUNT, BYTES, COUNT, DEPTH, LENGTH, SAMPLE, Within, find_problem, is_amount
+from harness.model.numbers import AMOUNT, BYTES, COUNT, LENGTH, SAMPLE, Within, find_problem, is_amount
 from harness.model.texts import counted, format_plain
 
 #: The largest number of bytes in a line, and in the whole output of a launch.
@@ -190,9 +190,9 @@ class Events:
                 self.memory += _read_points(event)
             case "observation":
                 name = _read_event_name(event, "observations", self.observations)
-                self.observations[name] = _read_observation(event.get("value"))
+                self.observations[name] = event.get("value")
             case "fingerprint":
-                self.fingerprint |= _read_observation(_read_object(event, "values"))
+                self.fingerprint |= _read_object(event, "values")
             case "artifact":
                 self.artifacts.add(_read_event_name(event, "artifacts", self.artifacts))
             case "resources":
@@ -258,23 +258,9 @@ def _parse(line: bytes) -> Event:
         raise ValueError("a line is not JSON") from None
     if not isinstance(event, dict) or not isinstance(event.get("event"), str):
         raise ValueError("a line isn't an event")
-    if _is_deeper(event, DEPTH):
-        raise ValueError(f"a value is nested deeper than {DEPTH}")
-    return event
-
-
-def _is_deeper(value: object, levels: int) -> bool:
-    if not isinstance(value, dict | list):
-        return False
-    children = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_is_deeper(element, levels - 1) for element in children)
-
-
-def _read_observation(value: Any) -> Any:
-    """Return an observation of a scenario. Raises ValueError if statistics couldn't use it."""
-    if problem := find_problem(value):
+    if problem := find_problem(event):  # statistics couldn't use it
         raise ValueError(problem)
-    return value
+    return event
 
 
 def _read_optional(read: Callable[[Event, str], Read], event: Event, key: str) -> Read | None:

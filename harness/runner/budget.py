@@ -107,21 +107,9 @@ class GroupBudget:
             return max(0, fewest - made) * self._get_last_seconds(group)
         return mean * self._count_round_launches(group, fewest)
 
-    def rounds_left(self) -> int:
-        """Return the number of launches in the rounds that weren't started."""
-        return self._count_launches(lambda group, number: number > self._count_rounds(group))
-
-    def rounds_done(self) -> int:
-        """Return the number of launches in complete rounds."""
-        return self._count_launches(lambda group, number: number <= self._count_rounds(group))
-
-    def _count_launches(self, is_counted: Callable[[Group, float], bool]) -> int:
-        return sum(
-            len(self._plan.slots(group, number))
-            for name, group in self._groups.items()
-            for number in range(self._plan.rounds + 1)
-            if is_counted(group, number if self.ledgers[name].launches else math.inf)
-        )
+    def find_last_round(self, group: Group) -> int:
+        """Return the number of the group's last complete round; -1 if the group wasn't started."""
+        return self._count_rounds(group) if self.ledgers[group.name].launches else -1
 
     def _get_widths(self, launches: Sequence[Launch]) -> Mapping[str, float]:
         """Return the result of `widths` from a cache if possible, because computing it takes some time."""

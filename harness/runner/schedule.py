@@ -107,7 +107,8 @@ class Schedule:
         seconds = spent_seconds + sum(
             missing_rounds[group.name] * self._estimate_round_seconds(group) for group in active
         )
-        launches = sum(missing_rounds[group.name] * self._count_launches(group) for group in active)
+        next_slots = {group.name: self._ledger.slots(group, self._count_rounds(group) + 1) for group in active}
+        launches = sum(missing_rounds[name] * len(slots) for name, slots in next_slots.items())
         rounds = max(last_rounds.values(), default=rounds)
         if budget is None or plan.budget_is_wish or seconds <= max(spent_seconds, budget * (1.0 + TOLERANCE)):
             return RunEstimate(per_round, rounds, seconds, launches=launches)
@@ -117,10 +118,6 @@ class Schedule:
         return RunEstimate(
             per_round, rounds, max(budget, first_end), needed=seconds, launches=math.ceil(launches * share)
         )
-
-    def _count_launches(self, group: Group) -> int:
-        """Return the number of launches in the next round of a group."""
-        return len(self._ledger.slots(group, self._count_rounds(group) + 1))
 
     def _can_continue(self, group: Group) -> bool:
         rounds = self._count_rounds(group)

@@ -25,18 +25,15 @@ def write_side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[st
     the cache can't be written.
     """
     sides = dict(zip(BEFORE_AND_AFTER, (before, after), strict=True))
-    parsed = {
-        side: header.parse(_decode(files[f"{name}.py"]), Path(side, f"{name}.py")) for side, files in sides.items()
-    }
+    parsed = {}
+    for side, files in sides.items():
+        # as in toml.read_file: invalid UTF-8 is reported as a problem of a line
+        text = files[f"{name}.py"].decode("utf-8-sig", "replace").replace("\r\n", "\n")
+        parsed[side] = header.parse(text, Path(side, f"{name}.py"))
     stem = f"{name}_{SIDE}_by_{SIDE}"
     files = {f"{side}/{file}": data for side, contents in sides.items() for file, data in contents.items()}
     text = _format_scenario(name, parsed, _make_header(name, parsed, list(files)))
     return write_cached(kind, files | {f"{stem}.py": text.encode()}) / f"{stem}.py"
-
-
-def _decode(data: bytes) -> str:
-    # as in toml.read_file: invalid UTF-8 is reported as a problem of a line
-    return data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
 def _make_header(name: str, parsed: Mapping[str, Scenario], files: Sequence[str]) -> dict[str, Any]:

@@ -5,10 +5,19 @@ from pathlib import Path
 import pytest
 from packaging.pylock import PackageWheel
 
-from harness.environments import pack
-from harness.environments.pack import download
 from harness.model.errors import CannotRunHereError, UsageError
+from harness.session import pack
+from harness.session.pack import download
 from tests.errors import catch_text
+from tests.packageindex import serving
+
+
+@pytest.fixture
+def package_index(tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    (tmp_path / "index").mkdir()
+    with serving(tmp_path / "index") as index:
+        yield index
 
 
 def make_file(path: Path, url: str = "") -> PackageWheel:
