@@ -189,19 +189,19 @@ class Events:
             case "memory":
                 self.memory += _read_points(event)
             case "observation":
-                name = _read_event_name(event, "observations", self.observations)
+                name = _read_name(_read_text(event, "name"), "observations", self.observations)
                 self.observations[name] = event.get("value")
             case "fingerprint":
                 self.fingerprint |= _read_object(event, "values")
             case "artifact":
-                self.artifacts.add(_read_event_name(event, "artifacts", self.artifacts))
+                self.artifacts.add(_read_name(_read_text(event, "name"), "artifacts", self.artifacts))
             case "resources":
                 self.resources |= {key: _read_amount(event, key) for key in RESOURCES if event.get(key) is not None}
             case "gpus":
                 self.gpus = tuple(map(_read_gpu, _read_objects(event, "gpus")))
 
     def _process_phase(self, event: Event) -> None:
-        name, seconds = _read_event_name(event, "phases", self.phases), _read_amount(event, "seconds")
+        name, seconds = _read_name(_read_text(event, "name"), "phases", self.phases), _read_amount(event, "seconds")
         cpu_seconds = _read_optional(_read_amount, event, "cpu_seconds")
         self.phases[name] = _require_within(self.phases.get(name, 0.0) + seconds, LENGTH, "seconds")
         if cpu_seconds is not None:  # a worker omits unknown CPU times
@@ -302,10 +302,6 @@ def _read_text(event: Event, key: str) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{key} is not text")
     return value
-
-
-def _read_event_name(event: Event, kind: str, names: Collection[str]) -> str:
-    return _read_name(_read_text(event, "name"), kind, names)
 
 
 def _read_name(name: str, kind: str, names: Collection[str]) -> str:

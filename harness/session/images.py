@@ -148,8 +148,3 @@ def fill_pack(
     project, requirements = select_images(names, device)
     images = registry.open_image_backend(project.root).images if with_images else None
     return requirements, pack.fill(folder, project, requirements, images, say)
-
-
-def use_pack(folder: Path, say: Callable[[str], object]) -> Path:
-    """Check a pack, and load its base images into the engine. Return the folder of its packages."""
-    return pack.use(folder, lambda: registry.open_image_backend(Project.find().root).images, say)

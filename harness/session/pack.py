@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from harness.backends import registry
 from harness.backends.docker.images import Images
 from harness.environments import adhoc, index
 from harness.environments.index import File
@@ -49,11 +50,10 @@ def fill(
         ]
 
 
-def use(folder: Path, images: Callable[[], Images], say: Callable[[str], object]) -> Path:
-    """Load a pack's base images and save its locks. Return the folder of its packages.
+def use(folder: Path, say: Callable[[str], object]) -> Path:
+    """Load a pack's base images into the engine, and save its locks. Return the folder of its packages.
 
-    `images` is called only if the pack has images. `say` receives a line about each image. Raises UsageError if the
-    folder isn't a pack, and CannotRunHereError.
+    `say` receives a line about each image. Raises UsageError if the folder isn't a pack, and CannotRunHereError.
     """
     wheels = folder / "wheels"
     if not wheels.is_dir():
@@ -62,7 +62,7 @@ def use(folder: Path, images: Callable[[], Images], say: Callable[[str], object]
         )
     archives = sorted((folder / "images").glob("*.tar"))
     if archives:
-        store = images()
+        store = registry.open_image_backend(Project.find().root).images
         for archive in archives:
             say(f"loaded {', '.join(store.load(archive))}")
     for path in sorted((folder / "locks").glob("*")):

@@ -23,7 +23,6 @@ from harness.backends.docker.specification import (
     RUN_LABEL,
     UID,
     Specification,
-    format_cpus,
     make_options,
 )
 from harness.backends.untrusted_text import Tail
@@ -119,7 +118,7 @@ class Container:
         shares = self._priority.get_shares(cpus) if self._priority else None
         with raise_as_sentences("move a container to other CPUs (not needed with --interleave launches)"):
             try:
-                self._api.update_container(self._name, cpuset_cpus=format_cpus(cpus), cpu_shares=shares)
+                self._api.update_container(self._name, cpuset_cpus=",".join(map(str, cpus)), cpu_shares=shares)
             except APIError:
                 if self._api.inspect_container(self._name)["State"]["Running"]:
                     raise
