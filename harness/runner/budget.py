@@ -77,7 +77,7 @@ class GroupBudget:
             remaining = self._remaining_seconds
             rounds = min(target, made + int(remaining / seconds)) if seconds else target
             if rounds == target or rounds >= WORTHWHILE * made:
-                return RoundRequest(group, rounds, self._get_spent_seconds(group) + remaining)
+                return RoundRequest(group, rounds, self.ledgers[group.name].seconds() + remaining)
         return None
 
     def estimate(self) -> RunEstimate:
@@ -124,7 +124,7 @@ class GroupBudget:
         If a new group is more expensive than expected, it stops after its share of the budget, because other groups may
         finish sooner.
         """
-        spent_seconds, remaining = self._get_spent_seconds(group), self._remaining_seconds
+        spent_seconds, remaining = self.ledgers[group.name].seconds(), self._remaining_seconds
         # the first group is always started, because a run without a result is useless
         if self._estimate_cost(group) > remaining and any(ledger.launches for ledger in self.ledgers.values()):
             return None
@@ -184,9 +184,6 @@ class GroupBudget:
         """Return the duration of the group's last round in seconds, including its repetitions."""
         ledger = self.ledgers[group.name]
         return ledger.seconds(self._count_rounds(group), [group])
-
-    def _get_spent_seconds(self, group: Group) -> float:
-        return self.ledgers[group.name].seconds()
 
     @property
     def _remaining_seconds(self) -> float:

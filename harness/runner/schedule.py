@@ -85,7 +85,9 @@ class Schedule:
         # the cost of a group's rounds is only known after its first round
         is_unknown = self._plan.budget_is_wish and not all(map(self._count_rounds, unfinished))
         if is_unknown or sum(map(self._estimate_remaining, unfinished)) <= self._remaining_seconds:
-            return self._advance_lowest(unfinished)
+            # the earliest round that is missing in any group, with the groups that need it
+            number = min(map(self._count_rounds, unfinished)) + 1
+            return ScheduleStep(number, [group for group in unfinished if self._count_rounds(group) + 1 == number])
         return self._advance_one(unfinished)
 
     def estimate(self) -> RunEstimate:
@@ -133,11 +135,6 @@ class Schedule:
                 is_affordable = sum(map(self._estimate_round_seconds, chosen)) <= self._remaining_seconds
                 return ScheduleStep(number, chosen) if is_affordable else None
         return None
-
-    def _advance_lowest(self, groups: Sequence[Group]) -> ScheduleStep:
-        """Return the earliest round that is missing in any group, with the groups that need it."""
-        number = min(map(self._count_rounds, groups)) + 1
-        return ScheduleStep(number, [group for group in groups if self._count_rounds(group) + 1 == number])
 
     def _advance_one(self, unfinished: Sequence[Group]) -> ScheduleStep | None:
         """Return the next round of a single group; None if the budget is too small for each of these groups.
