@@ -131,9 +131,7 @@ def check(
         cpus=len(os.sched_getaffinity(0)),
         when=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    checks = {name: asdict(entry) for name, entry in {**load_stored(), name_slot_kind(planned): slot_check}.items()}
-    with explain_unwritable(_get_path()):
-        write_atomically(_get_path(), json.dumps(checks, indent=2) + "\n")
+    _save_check(name_slot_kind(planned), slot_check)
     return slot_check
 
 
@@ -192,6 +190,12 @@ def _describe_interference(interference: Interference | None) -> str:
 
 def _format_margin(margin: float) -> str:
     return f"{format_plain(margin * 100, 6)} %"
+
+
+def _save_check(kind: str, slot_check: SlotCheck) -> None:
+    checks = {name: asdict(entry) for name, entry in {**load_stored(), kind: slot_check}.items()}
+    with explain_unwritable(_get_path()):
+        write_atomically(_get_path(), json.dumps(checks, indent=2) + "\n")
 
 
 def _get_path() -> Path:
