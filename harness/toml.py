@@ -266,7 +266,7 @@ def read_file(path: Path) -> str:
         fix = "Rename the file or its folder."
         raise FileError([Problem(path, 0, "The path of this file is not UTF-8.", fix)]) from None
     except OSError as error:
-        raise FileError([Problem(path, 0, f"{path.name} cannot be read: {error.strerror or error}.")]) from None
+        raise FileError([Problem(path, 0, f"The file cannot be read: {error.strerror or error}.")]) from None
     except UnicodeDecodeError as error:
         raise make_encoding_error(path, error) from None
 

@@ -27,7 +27,7 @@ from harness.history.detection import detect_changes
 from harness.history.folder import History
 from harness.history.issues import IssueAction as Action
 from harness.history.issues import IssueStep, TrackedIssue, plan_steps
-from harness.history.states import Detector, SeriesFinding, State, find_changes, judge_series
+from harness.history.states import Detector, SeriesFinding, State, find_changes, judge_all
 from harness.model.history import (
     CellPoint,
     Decision,
@@ -139,7 +139,7 @@ def ours(
     for count in range(first, values.size + 1):
         for series in of.series(points[:count]):
             began = int(series.points[0].run.removeprefix("run-"))
-            judgement = judge_series(series, detect=detect)
+            (judgement,) = judge_all([series], detect=detect)
             for change, finding in zip(judgement.changes, judgement.findings, strict=True):
                 if finding.state is State.SUSPECTED:
                     yield count, began + change.index

@@ -14,7 +14,7 @@ from harness.backends.untrusted_text import join_lines
 from harness.files import parse_json
 from harness.model.gpu import UsedGpu, format_pci_address
 from harness.model.launch import Sample, Status
-from harness.model.numbers import AMOUNT, BYTES, COUNT, DEPTH, LENGTH, SAMPLE, Within, find_problem, is_amount
+from harness.model.numbers import AMOUNT, BYTES, COUNT, LENGTH, SAMPLE, Within, find_problem, is_amount
 from harness.model.texts import counted, format_plain
 
 #: The largest number of bytes in a line, and in the whole output of a launch.
@@ -189,19 +189,19 @@ class Events:
             case "memory":
                 self.memory += _read_points(event)
             case "observation":
-                name = _read_event_name(event, "observations", self.observations)
-                self.observations[name] = _read_observation(event.get("value"))
+                name = _read_name(_read_text(event, "name"), "observations", self.observations)
+                self.observations[name] = event.get("value")
             case "fingerprint":
-                self.fingerprint |= _read_observation(_read_object(event, "values"))
+                self.fingerprint |= _read_object(event, "values")
             case "artifact":
-                self.artifacts.add(_read_event_name(event, "artifacts", self.artifacts))
+                self.artifacts.add(_read_name(_read_text(event, "name"), "artifacts", self.artifacts))
             case "resources":
                 self.resources |= {key: _read_amount(event, key) for key in RESOURCES if event.get(key) is not None}
             case "gpus":
                 self.gpus = tuple(map(_read_gpu, _read_objects(event, "gpus")))
 
     def _process_phase(self, event: Event) -> None:
-        name, seconds = _read_event_name(event, "phases", self.phases), _read_amount(event, "seconds")
+        name, seconds = _read_name(_read_text(event, "name"), "phases", self.phases), _read_amount(event, "seconds")
         cpu_seconds = _read_optional(_read_amount, event, "cpu_seconds")
         self.phases[name] = _require_within(self.phases.get(name, 0.0) + seconds, LENGTH, "seconds")
         if cpu_seconds is not None:  # a worker omits unknown CPU times
@@ -258,23 +258,9 @@ def _parse(line: bytes) -> Event:
         raise ValueError("a line is not JSON") from None
     if not isinstance(event, dict) or not isinstance(event.get("event"), str):
         raise ValueError("a line isn't an event")
-    if _is_deeper(event, DEPTH):
-        raise ValueError(f"a value is nested deeper than {DEPTH}")
-    return event
-
-
-def _is_deeper(value: object, levels: int) -> bool:
-    if not isinstance(value, dict | list):
-        return False
-    children = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_is_deeper(element, levels - 1) for element in children)
-
-
-def _read_observation(value: Any) -> Any:
-    """Return an observation of a scenario. Raises ValueError if statistics couldn't use it."""
-    if problem := find_problem(value):
+    if problem := find_problem(event):  # statistics couldn't use it
         raise ValueError(problem)
-    return value
+    return event
 
 
 def _read_optional(read: Callable[[Event, str], Read], event: Event, key: str) -> Read | None:
@@ -316,10 +302,6 @@ def _read_text(event: Event, key: str) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{key} is not text")
     return value
-
-
-def _read_event_name(event: Event, kind: str, names: Collection[str]) -> str:
-    return _read_name(_read_text(event, "name"), kind, names)
 
 
 def _read_name(name: str, kind: str, names: Collection[str]) -> str:

@@ -6,17 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.backends.verification import Verification
-from harness.machine.doctor.check import CheckResult
-from harness.model.backend import (
-    Backend,
-    GpuWay,
-    ImageStore,
-    KeptImage,
-    Preparation,
-    Progress,
-    Supply,
-    WheelRecipe,
-)
+from harness.model.backend import Backend, GpuWay, Supply, WheelRecipe
 from harness.model.environment import Requirement, normalize_architecture
 from harness.model.gpu import GpuHost
 
@@ -104,38 +94,3 @@ class RegisteredBackend(Backend, Protocol):
     def clean_caches(self) -> int:
         """Remove the caches, and return their number."""
         return 0
-
-
-class ImageBackend(RegisteredBackend, Protocol):
-    """A backend whose environments are images."""
-
-    @property
-    def images(self) -> ImageStore:
-        """The images in its engine. Raises CannotRunHereError if no engine is running."""
-        ...
-
-    def findings(self, requirements: Sequence[Requirement], wanted: Sequence[str]) -> list[CheckResult]:
-        """Return the doctor's results, with disk space for `requirements`. `wanted` are the GPUs of each launch."""
-        ...
-
-    def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
-        """Return whether each image is built, and its size. Raises CannotRunHereError if no engine is running."""
-        ...
-
-    def prepare(
-        self,
-        requirements: Sequence[Requirement],
-        progress: Progress,
-        jobs: int | None = None,
-        *,
-        emulate: bool = False,
-    ) -> Preparation:
-        """Prepare environments as every backend does. Up to `jobs` images are built at a time.
-
-        Without `emulate`, environments for another architecture than the engine's are refused.
-        """
-        ...
-
-    def check_push(self) -> None:
-        """Raise UsageError if there is no registry to push to."""
-        ...

@@ -17,7 +17,8 @@ from harness.model.texts import joined
 
 # imported only for type checks, because the command line needs only the names, and must start fast
 if TYPE_CHECKING:
-    from harness.backends.protocol import ImageBackend, RegisteredBackend
+    from harness.backends.docker.backend import DockerBackend
+    from harness.backends.protocol import RegisteredBackend
 
 #: The value of `--backend` that selects the first backend that works here.
 AUTO = "auto"
@@ -28,7 +29,7 @@ class BackendEntry:
     """A backend: its name for `--backend`, and its class, which is imported at first use.
 
     `title` is its name in a sentence. `in_containers`: it runs launches in containers, from images. Such a backend may
-    run untrusted scripts, and is an ImageBackend.
+    run untrusted scripts.
     """
 
     name: str
@@ -38,11 +39,8 @@ class BackendEntry:
 
     def open(self, root: Path, run: str) -> "RegisteredBackend":
         """Return an instance of the backend. `root` is the project's folder, and `run` is the id of the run."""
-        return self.load()(root, run)
-
-    def load(self) -> "type[RegisteredBackend]":
-        """Import and return the class of the backend."""
-        return cast("type[RegisteredBackend]", resolve_name(self.kind))
+        kind: type[RegisteredBackend] = resolve_name(self.kind)
+        return kind(root, run)
 
 
 #: All backends, in the order in which `auto` prefers them.
@@ -109,8 +107,9 @@ def choose(
             reason = "because the run started with it" if is_resumed else f"because of --backend {name}"
             return backend, f"{_describe_usable(backend, gpus, via)}, {reason}"
         except CannotRunHereError as error:
-            alternatives = "" if is_resumed else _list_container_free_options(name)
-            advice = [error.advice, f"Or measure without containers: {alternatives}" if alternatives else ""]
+            others = [entry.name for entry in ENTRIES if not entry.in_containers and entry.name != name]
+            options = "" if is_resumed else " or ".join(f"--backend {other}" for other in others)
+            advice = [error.advice, f"Or measure without containers: {options}" if options else ""]
             raise CannotRunHereError(error.message, "\n".join(filter(None, advice))) from None
     refusals: list[CannotRunHereError] = []
     for entry in (entry for entry in ENTRIES if entry.in_containers or not untrusted):
@@ -173,9 +172,9 @@ def open_all(root: Path) -> "list[RegisteredBackend]":
     return [entry.open(root, "") for entry in ENTRIES]
 
 
-def open_image_backend(root: Path) -> "ImageBackend":
+def open_image_backend(root: Path) -> "DockerBackend":
     """Return the backend with images, without connecting to its engine."""
-    return next(cast("ImageBackend", entry.open(root, "images")) for entry in ENTRIES if entry.in_containers)
+    return next(cast("DockerBackend", entry.open(root, "images")) for entry in ENTRIES if entry.in_containers)
 
 
 def find_registered(run: Run) -> BackendEntry | None:
@@ -208,12 +207,6 @@ def _describe_untrusted(untrusted: Mapping[str, str]) -> str:
         return f"{joined(list(untrusted))} are other people's code."
     ((name, description),) = untrusted.items()
     return f"{name} is somebody else's code: {description}."
-
-
-def _list_container_free_options(excluded: str = "") -> str:
-    """Return the options that don't need an engine, except the option for the backend `excluded`."""
-    names = [entry.name for entry in ENTRIES if not entry.in_containers and entry.name != excluded]
-    return " or ".join(f"--backend {name}" for name in names)
 
 
 def _make_clause(text: str) -> str:

@@ -1,6 +1,5 @@
 """Finds the cell and the ends (`good` and `bad`) of a search in the claim of an upstream issue."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from harness.bisect.request import BisectRequest
@@ -8,7 +7,7 @@ from harness.environments.catalog import load_environments
 from harness.environments.lines import resolve
 from harness.environments.requested import ReleaseLine, parse_requested
 from harness.model.errors import UsageError
-from harness.model.scenario import Claim, Scenario
+from harness.model.scenario import Claim
 from harness.plan.claims import find_claims, find_newest
 from harness.project import Project
 from harness.scenarios.catalog import find_scenarios
@@ -35,7 +34,8 @@ def complete(request: BisectRequest) -> BisectRequest:
     matching_claims = [
         (scenario, claim)
         for scenario, claim in issue_claims
-        if request.scenario in ("", scenario.name) and _has_axes(scenario, claim, request.axes)
+        if request.scenario in ("", scenario.name)
+        and request.axes.items() <= scenario.claimed_axes(claim, claim.worse).items()
     ]
     if not matching_claims:
         raise UsageError(f"No claim of {request.issue} matches the scenario and the axes.", "Omit -s and -a.")
@@ -74,8 +74,3 @@ def _find_better_release(claim: Claim) -> str:
     """Return the environment of the claim's better side; empty if both sides have the same environment."""
     better_environment = claim.better.environment if claim.better else ""
     return better_environment if better_environment != claim.worse.environment else ""
-
-
-def _has_axes(scenario: Scenario, claim: Claim, axes: Mapping[str, str]) -> bool:
-    claimed = scenario.claimed_axes(claim, claim.worse)
-    return all(claimed.get(axis) == value for axis, value in axes.items())

@@ -292,16 +292,14 @@ def _make_table(search: Search) -> Iterator[Block]:
         percent = f"{format_plain(round(100.0 * shares[number], 1))} %" if number in shares else ""
         return search.unknown.get(number) or percent
 
-    def format_calls(number: int) -> str:
-        return format_count(search.work[number].calls) if number in search.work else ""
-
+    calls = {number: format_count(work.calls) for number, work in search.work.items()}
     columns: list[Column[int]] = [
         Column("candidate", search.text, is_label=True),
         Column("date", lambda number: search.candidates[number].date),
         Column("message", lambda number: search.candidates[number].title, is_optional=True),
         Column("compared with the first end", format_compared, is_optional=True),
         Column("scan (one round)", format_scanned, is_optional=True),
-        Column("calls per step", format_calls, is_optional=True),
+        Column("calls per step", lambda number: calls.get(number, ""), is_optional=True),
         Column("probability of the change before it", format_probability, is_optional=True),
     ]
     numbers = range(len(search.candidates))

@@ -209,7 +209,11 @@ def narrow(search: Search, budget: float, probe: Probe) -> None:
         pair_looks = looks.setdefault(pair, Looks("pair", (search.text(pair[0]), search.text(pair[1]))))
         search.pair = pair_looks.result
         if belief.share >= LIKELY_SHARE and pair_looks.more:
-            _measure_pair(search, pair, pair_looks, budget, probe)
+            # both candidates were measured before, so they are available
+            if not _exceeds_budget(search, budget, pair_looks.seconds(probe), probe):
+                older, newer = map(search.text, pair)
+                probe.say(f"Side by side: {older} and {newer}, {counted(pair_looks.more, 'round')}.")
+                _add_rounds(search, pair, pair_looks.look(probe), probe)
         elif belief.is_found:
             search.ended = SearchEnd.CONFIRMED if _is_in_direction(search.pair, search.ends) else SearchEnd.FOUND
         else:
@@ -257,14 +261,6 @@ def _count(search: Search, numbers: Sequence[int], probe: Probe) -> list[StepWor
     probe.say(f"Counting the calls of {' and '.join(texts)}.")
     run = probe.measure("count", texts, 1)
     return [run.work(text) for text in texts]
-
-
-def _measure_pair(search: Search, pair: tuple[int, int], looks: Looks, budget: float, probe: Probe) -> None:
-    """Measure a pair side by side for one look. Both candidates were measured before, so they are available."""
-    if _exceeds_budget(search, budget, looks.seconds(probe), probe):
-        return
-    probe.say(f"Side by side: {search.text(pair[0])} and {search.text(pair[1])}, {counted(looks.more, 'round')}.")
-    _add_rounds(search, pair, looks.look(probe), probe)
 
 
 def _measure_probe(search: Search, belief: Posterior, budget: float, probe: Probe) -> None:

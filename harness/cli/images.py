@@ -173,7 +173,7 @@ def unpack(folder: Annotated[Path, typer.Argument(help="A folder that `harness i
 
     Builds compare the hashes of the packages with the lock files.
     """
-    wheels = session.images.use_pack(folder, say)
+    wheels = session.pack.use(folder, say)
     say("To use the pack's packages for builds and local environments:")
     typer.echo(f"export {VARIABLE}={shlex.quote(str(wheels))}")
 

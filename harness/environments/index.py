@@ -7,9 +7,8 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -57,21 +56,15 @@ def find(requirement: str, python: str, architecture: str = X86_64, *, lowest: b
 
     Raises CannotRunHereError with uv's message if the index doesn't answer.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "asked.txt"
-        file.write_text(f"{requirement}\n", encoding="utf-8")
-        _, packages = _look_up(file, python, architecture, f"--resolution={'lowest' if lowest else 'highest'}")
+    _, packages = _look_up(requirement, python, architecture, f"--resolution={'lowest' if lowest else 'highest'}")
     return next((package for package in packages if find_files(package)), None)
 
 
 def find_yank_reason(requirement: str, python: str, architecture: str) -> str | None:
     """Return why the version of an exact requirement was yanked (PEP 592), or None if it wasn't."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "asked.txt"
-        file.write_text(f"{requirement}\n", encoding="utf-8")
-        options = [f"--python={sys.executable}", f"--python-version={python}", "--no-deps"]
-        # uv accepts a yanked version with a warning, so don't pass --quiet
-        stderr = run_uv(["pip", "compile", str(file), _choose_platform(architecture), *options]).stderr
+    options = [f"--python={sys.executable}", f"--python-version={python}", "--no-deps"]
+    # uv accepts a yanked version with a warning, so don't pass --quiet
+    stderr = _compile(requirement, architecture, *options).stderr
     match = re.search(r"is yanked(?: \(reason: \"(.*)\"\))?", stderr)
     return (match[1] or "no reason is given") if match else None
 
@@ -81,33 +74,29 @@ def parse_lock(requirements: Path, python: str, architecture: str = X86_64) -> S
 
     Raises CannotRunHereError with uv's message if the index doesn't answer, or if a package is missing.
     """
-    error, packages = _look_up(requirements, python, architecture)
+    error, packages = _look_up(requirements.read_text(encoding="utf-8"), python, architecture)
     if error:
         raise CannotRunHereError(f"The package index doesn't have all packages that {requirements} requires:\n{error}")
     return packages
 
 
-def compile_lock(requirements: Path, architecture: str, *options: str) -> subprocess.CompletedProcess[str]:
+def compile_lock(requirements: Iterable[str], architecture: str, *options: str) -> subprocess.CompletedProcess[str]:
     """Run `uv pip compile` for the images' platform. The lock, with hashes, is its stdout."""
-    return _compile(
-        requirements, architecture, "--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate", *options
-    )
+    form = ["--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate"]
+    return _compile("\n".join(requirements), architecture, "--quiet", *form, *options)
 
 
-def _choose_platform(architecture: str) -> str:
-    """Return uv's option for wheels: the images have Debian 12, and the newest wheels need glibc 2.28."""
-    return f"--python-platform={MACHINES.get(architecture, architecture)}-manylinux_2_28"
+def _compile(requirements: str, architecture: str, *options: str) -> subprocess.CompletedProcess[str]:
+    # the images have Debian 12, and the newest wheels need glibc 2.28
+    platform = f"--python-platform={MACHINES.get(architecture, architecture)}-manylinux_2_28"
+    return run_uv(["pip", "compile", "-", platform, *options], requirements)
 
 
-def _compile(requirements: Path, architecture: str, *options: str) -> subprocess.CompletedProcess[str]:
-    return run_uv(["pip", "compile", str(requirements), _choose_platform(architecture), "--quiet", *options])
-
-
-def _look_up(requirements: Path, python: str, architecture: str, *options: str) -> tuple[str, Sequence[Package]]:
+def _look_up(requirements: str, python: str, architecture: str, *options: str) -> tuple[str, Sequence[Package]]:
     """Return uv's message if no version meets the requirements (otherwise empty), and the matching packages."""
     # use this interpreter, because nothing is built, and a search for another one can take longer than the query
-    interpreter = [f"--python={sys.executable}", f"--python-version={python}"]
-    process = _compile(requirements, architecture, *interpreter, "--format=pylock.toml", "--no-deps", *options)
+    fixed = ["--quiet", f"--python={sys.executable}", f"--python-version={python}", "--format=pylock.toml"]
+    process = _compile(requirements, architecture, *fixed, "--no-deps", *options)
     if process.returncode == 0:
         return "", _parse_pylock(process.stdout)
     message = get_last_lines(process.stderr, 12)

@@ -79,7 +79,6 @@ def _compile(
     """Run uv with fixed versions, requirements that override others, and a lock with preferred versions."""
     with tempfile.TemporaryDirectory() as folder:
         texts = {
-            "asked": requirements,
             "held": [f"{name}=={version}" for name, version in (fixed_pins or {}).items()],
             "overrides": overrides,
             "preferred": [preferred],
@@ -90,7 +89,7 @@ def _compile(
         # uv prefers the versions of the file that it then writes
         output = [f"--output-file={files['preferred']}"] if preferred else []
         bounds = [f"--constraints={files['held']}", f"--overrides={files['overrides']}"]
-        process = index.compile_lock(files["asked"], architecture, *options, *bounds, *output)
+        process = index.compile_lock(requirements, architecture, *options, *bounds, *output)
         if preferred:
             process.stdout = files["preferred"].read_text(encoding="utf-8")
         return process

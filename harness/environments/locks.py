@@ -274,18 +274,16 @@ def resolve(project: Project, environment: Environment, device: Device, builds: 
     """
     interpreter, missing = _find_interpreter(environment.python)
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "asked.txt"
         inputs = list_inputs(environment, device)
-        file.write_text("\n".join(inputs) + "\n", encoding="utf-8")
         options = ["--no-deps"] if environment.gpu_image else []
         options += _list_build_options(project, environment, builds)
         options += [*interpreter, *_list_time_options(environment)]
         if environment.is_candidate and any(text.startswith("keras==") for text in inputs):
             # it requires a nightly Keras, which would be installed over the stable one
-            dropped = file.with_name("dropped.txt")
+            dropped = Path(folder) / "dropped.txt"
             dropped.write_text("keras-nightly ; python_version < '0'\n", encoding="utf-8")
             options.append(f"--overrides={dropped}")
-        process = index.compile_lock(file, environment.architecture, *dict.fromkeys(options))
+        process = index.compile_lock(inputs, environment.architecture, *dict.fromkeys(options))
     if process.returncode and missing:
         raise missing
     if process.returncode:

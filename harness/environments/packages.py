@@ -11,9 +11,7 @@ from packaging.version import Version
 
 from harness.environments import index
 from harness.environments.lines import PYTHONS
-from harness.environments.requested import (
-    Pinned,
-)
+from harness.environments.requested import Pinned
 from harness.environments.requirements import parse_exact
 from harness.model.environment import ARM64, TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, UsageError
@@ -36,17 +34,16 @@ def find_package(text: str, base: Environment) -> Package:
     """Return the package of a requirement for the base's Python: a wheel, or the source if there are no wheels."""
     requirement = Requirement(text)
     version = parse_exact(requirement)
+    make_error = partial(_make_unknown_version_error, requirement.name, base.architecture, [base.python])
     package = index.find(text, base.python, base.architecture)
+    if package is None and version:
+        raise make_error(version)
     if package is None:
-        if version:
-            raise _make_unknown_version_error(requirement.name, version, base.architecture, [base.python])
         raise UsageError(
             f"{text} isn't available for Python {base.python} (the Python of {base.name}) on {base.architecture}."
         )
     if version and (reason := index.find_yank_reason(text, base.python, base.architecture)) is not None:
-        raise _make_unknown_version_error(
-            requirement.name, version, base.architecture, [base.python], f"was yanked from the package index ({reason})"
-        )
+        raise make_error(version, f"was yanked from the package index ({reason})")
     if not package.wheels:
         pythons = [python for python in PYTHONS if python != base.python]
         usable = [
@@ -55,12 +52,8 @@ def find_package(text: str, base: Environment) -> Package:
             if other and other.wheels
         ]
         if usable:
-            no_wheel = (
-                f"has wheels for Python {', '.join(usable)}, but not for {base.python} (the Python of {base.name})"
-            )
-            raise _make_unknown_version_error(
-                requirement.name, str(package.version), base.architecture, [base.python], no_wheel
-            )
+            reason = f"has wheels for Python {', '.join(usable)}, but not for {base.python} (the Python of {base.name})"
+            raise make_error(str(package.version), reason)
     return package
 
 
@@ -95,19 +88,19 @@ def find_tensorflow(spec: Pinned, python: str, environments: Sequence[Environmen
     for other, candidate in zip(pythons, _find_for_pythons(requirement, pythons, architecture), strict=True):
         if candidate is not None and candidate.wheels:
             return candidate, other
-    raise _make_unknown_version_error(spec.package, spec.version, architecture, sorted(catalog, key=_parse_minor))
+    raise _make_unknown_version_error(spec.package, architecture, sorted(catalog, key=_parse_minor), spec.version)
 
 
 def find_pinned_package(name: str, version: str, python: str, architecture: str) -> Package:
     """Return the package of an exact version. Raises UsageError if there is none."""
     package = index.find(f"{name}=={version}", python, architecture)
     if package is None:
-        raise _make_unknown_version_error(name, version, architecture, [python])
+        raise _make_unknown_version_error(name, architecture, [python], version)
     return package
 
 
 def _make_unknown_version_error(
-    name: str, version: str, architecture: str, pythons: Sequence[str], reason: str = ""
+    name: str, architecture: str, pythons: Sequence[str], version: str, reason: str = ""
 ) -> UsageError:
     """Return the error for a version that doesn't exist or can't be used, with the nearest usable versions."""
 
@@ -119,14 +112,9 @@ def _make_unknown_version_error(
     advice = f"Nearest versions: {' and '.join(f'{name}=={candidate}' for candidate in nearest)}." if nearest else ""
     if reason:
         return UsageError(f"{name} {version} {reason}.", advice)
-    hint = (
-        ""
-        if nearest
-        else f" The package index lists no version of {name} for Python {', '.join(pythons)}. Check the name."
-    )
-    return UsageError(
-        f"{name} {version} isn't available for Python {', '.join(pythons)} on {architecture}.{hint}", advice
-    )
+    python = f"Python {', '.join(pythons)}"
+    hint = "" if nearest else f" The package index lists no version of {name} for {python}. Check the name."
+    return UsageError(f"{name} {version} isn't available for {python} on {architecture}.{hint}", advice)
 
 
 def _find_for_pythons(

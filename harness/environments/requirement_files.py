@@ -84,7 +84,7 @@ def read(path: Path) -> PackageFile:
 
 
 def _read_requirements(path: Path) -> Iterable[tuple[str, Requirement]]:
-    text = _read_text(path)
+    text = toml.read_file(path)
     if path.name == "uv.lock":
         return _read_uv(path)
     if path.suffix == ".txt":
@@ -94,15 +94,6 @@ def _read_requirements(path: Path) -> Iterable[tuple[str, Requirement]]:
     if path.suffix == ".toml":
         return _read_pylock(text, path)
     raise UsageError(f"{path} isn't a file with a list of packages that harness can read.", _EXPORT_ADVICE)
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return read_text(path)
-    except OSError as error:
-        raise UsageError(f"The file {path} can't be read: {error.strerror}.") from None
-    except ValueError:
-        raise UsageError(f"The file {path} can't be read: it isn't UTF-8 text.") from None
 
 
 def _separate_tensorflow(requirements: Iterable[tuple[str, Requirement]]) -> PackageFile:

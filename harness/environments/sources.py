@@ -343,11 +343,9 @@ def build_lock(folder: Path, python: str, instant: datetime, architecture: str =
         requires["wheel"] = "wheel"  # older setuptools doesn't contain it
     if not requires:
         return ""
-    file = folder.parent / "build-requires.txt"
-    file.write_text("\n".join(requires) + "\n", encoding="utf-8")
     date = instant.isoformat().replace("+00:00", "Z")
     options = ["--only-binary=:all:", f"--exclude-newer={date}", f"--python-version={python}"]
-    process = index.compile_lock(file, architecture, *options)
+    process = index.compile_lock(requires, architecture, *options)
     if process.returncode:
         message = get_last_lines(process.stderr, 12)
         raise CannotRunHereError(

@@ -18,7 +18,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated
 
-from harness.analysis import rounds, statistics
+from harness.analysis import rounds
+from harness.analysis.quantities import linear
+from harness.analysis.statistics import exp_limited
 from harness.files import get_data_dir, write_atomically
 from harness.machine.lock import hold_machine
 from harness.machine.slots import Slot
@@ -90,12 +92,10 @@ def compute_interference(alone: Sequence[float], busy: Sequence[float]) -> tuple
     is the geometric mean of their paired ratios.
     """
     logs = [math.log(time_busy) - math.log(time_alone) for time_alone, time_busy in zip(alone, busy, strict=True)]
-    half_width = statistics.student(len(logs) - 1) * math.sqrt(statistics.variance(logs) / len(logs))
-    return (
-        statistics.exp_limited(fmean(logs)),
-        statistics.exp_limited(fmean(logs) - half_width),
-        statistics.exp_limited(fmean(logs) + half_width),
-    )
+    mean = linear(logs)
+    assert mean
+    assert mean.interval, "there are two blocks"
+    return exp_limited(mean.value), exp_limited(mean.interval.low), exp_limited(mean.interval.high)
 
 
 def check(
@@ -158,7 +158,7 @@ def count_allowed_slots(kind: str, wanted: int | None, margin: float) -> int:
         return 1
     advice = f"harness fleet check{' --gpu' if kind == 'gpu' else ''}{f' --slots {wanted}' if wanted else ''}"
     advice += f" {' '.join(options(Request)['margin'].words(margin))}" if margin != MARGIN else ""
-    entry = load_stored(kind)
+    entry = load_stored().get(kind)
     if entry is None or entry.cpus != len(os.sched_getaffinity(0)):
         raise CannotRunHereError(
             "The interference between slots of this machine has not been measured.", f"To measure it: {advice}"
@@ -192,23 +192,18 @@ def _format_margin(margin: float) -> str:
     return f"{format_plain(margin * 100, 6)} %"
 
 
-def load_stored(kind: str) -> SlotCheck | None:
-    """Return the stored result for slots of this kind (`cpu`, `gpu`), or None. Raises DamagedError."""
-    return _read().get(kind)
-
-
 def _save_check(kind: str, slot_check: SlotCheck) -> None:
-    path = _get_path()
-    checks = {name: asdict(entry) for name, entry in {**_read(), kind: slot_check}.items()}
-    with explain_unwritable(path):
-        write_atomically(path, json.dumps(checks, indent=2) + "\n")
+    checks = {name: asdict(entry) for name, entry in {**load_stored(), kind: slot_check}.items()}
+    with explain_unwritable(_get_path()):
+        write_atomically(_get_path(), json.dumps(checks, indent=2) + "\n")
 
 
 def _get_path() -> Path:
     return get_data_dir() / "fleet.json"
 
 
-def _read() -> dict[str, SlotCheck]:
+def load_stored() -> dict[str, SlotCheck]:
+    """Return the stored results by the kind of slots (`cpu`, `gpu`). Raises DamagedError."""
     from pydantic import TypeAdapter
 
     path = _get_path()
@@ -260,7 +255,7 @@ def _compute_mean(launches: Sequence[Launch]) -> float:
         raise CannotRunHereError(
             f"The measured cell has no result: {reason}.", "Choose another cell with -s, -a and -e."
         )
-    return statistics.exp_limited(fmean(math.log(rounds.compute_mean(launch)) for launch in measured))
+    return exp_limited(fmean(math.log(rounds.compute_mean(launch)) for launch in measured))
 
 
 def _launch_in_slots(

@@ -77,8 +77,11 @@ def pack(request: Request, scenarios: Iterable[Scenario]) -> tuple[bytes, Reques
     names = []
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
 
+        def select(file: tarfile.TarInfo) -> tarfile.TarInfo | None:
+            return None if "__pycache__" in file.name or file.issym() or file.islnk() else file
+
         def add(path: Path, name: str) -> None:
-            archive.add(path, name, filter=_select)
+            archive.add(path, name, filter=select)
 
         add(Path(package_data.__file__).parent, "code/harness")
         if not package_data.IS_INSTALLED:  # an installed package contains these files
@@ -107,10 +110,6 @@ def pack(request: Request, scenarios: Iterable[Scenario]) -> tuple[bytes, Reques
         archive.addfile(info, io.BytesIO(packages))
     balance = request.balance if request.balance in (None, EVENLY) else Path("balance")
     return buffer.getvalue(), replace(request, scenarios=names, balance=balance)
-
-
-def _select(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if "__pycache__" in info.name or info.issym() or info.islnk() else info
 
 
 def _list_packages() -> list[str]:

@@ -32,11 +32,6 @@ def cut_series(series: Sequence[Series], last: HistoryEntry) -> list[Series]:
     return [one_series for one_series in shortened_series if one_series.points]
 
 
-def cut_decisions(decisions: Sequence[Decision], last: HistoryEntry) -> list[Decision]:
-    """Return the decisions that existed when the run `last` started."""
-    return [decision for decision in decisions if phrases.parse_time(decision.when) <= phrases.parse_time(last.started)]
-
-
 def find_start(entries: Sequence[HistoryEntry], asked: str = "") -> HistoryEntry | None:
     """Return the run after which a report starts; None if the report covers all runs.
 
@@ -78,7 +73,11 @@ def compare(
     notes: Sequence[Note],
 ) -> HistoryComparison:
     """Judge the series now, and as of the run `since`."""
-    before = judge_all(cut_series(series, since), cut_decisions(decisions, since)) if since else []
+    before = []
+    if since:
+        start = phrases.parse_time(since.started)
+        earlier_decisions = [decision for decision in decisions if phrases.parse_time(decision.when) <= start]
+        before = judge_all(cut_series(series, since), earlier_decisions)
     return HistoryComparison(before, judge_all(series, decisions), since, entries, notes)
 
 
@@ -105,8 +104,9 @@ def _build_sections(comparison: HistoryComparison) -> list[Section]:
     lost_findings = [finding for key, finding in earlier.items() if key not in current_keys]
     new_runs = [entry for entry in entries if since is None or (entry.started, entry.run) > (since.started, since.run)]
     make_table = _make_table_maker(after, earlier, names)
+    start = f"since the run of {phrases.format_day(since.started)}" if since else "all runs"
     all_sections = [
-        Section(_format_title(since), "changes", list(_make_head(after, new_runs))),
+        Section(f"History: {start}", "changes", list(_make_head(after, new_runs))),
         Section(
             "What changed",
             "changed",
@@ -141,10 +141,6 @@ def _make_table_maker(
         Column("was", format_earlier_state, is_optional=True),
     ]
     return lambda members, caption: tabulate(caption, columns, members, noun="finding")
-
-
-def _format_title(start_run: HistoryEntry | None) -> str:
-    return f"History: since the run of {phrases.format_day(start_run.started)}" if start_run else "History: all runs"
 
 
 def _make_head(after: Sequence[JudgedSeries], new_runs: Sequence[HistoryEntry]) -> Iterator[Block]:

@@ -89,7 +89,17 @@ class History:
 
     def runs(self) -> list[HistoryEntry]:
         """Return the runs, in the order of their starts."""
-        return [_make_entry(summary) for summary in self.summaries()]
+        return [
+            HistoryEntry(
+                summary.run,
+                convert_to_utc(summary.started),
+                [measurer.machine for measurer in summary.machines],
+                summary.suite,
+                summary.reference,
+                len(summary.points),
+            )
+            for summary in self.summaries()
+        ]
 
     def series(
         self,
@@ -183,17 +193,6 @@ def _check(value: Summary | Note | Decision, path: Path) -> None:
                     raise DamagedError(path, f"{identity[:100]!r} isn't a valid {name} id")
         if unknown := {point.machine for point in value.points} - machines:
             raise DamagedError(path, f"a point is from {min(unknown)[:100]!r}, which isn't a machine of the run")
-
-
-def _make_entry(summary: Summary) -> HistoryEntry:
-    return HistoryEntry(
-        summary.run,
-        convert_to_utc(summary.started),
-        [measurer.machine for measurer in summary.machines],
-        summary.suite,
-        summary.reference,
-        len(summary.points),
-    )
 
 
 def _hash(value: object) -> str:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
 from harness.model.environment import Device, name_on
-from harness.model.history import CellPoint, Key, Origin, Pairs, Series, SeriesPoint, Summary
+from harness.model.history import CellPoint, Key, Origin, Series, SeriesPoint, Summary
 from harness.model.scenario import DEVICE
 from harness.store.folder import pause_garbage_collection
 
@@ -59,17 +59,13 @@ def _make_key(point: CellPoint, way: str) -> Key:
         point.machine,
         point.scenario,
         point.device,
-        _sort_pairs(point.axes),
+        tuple(sorted(point.axes.items())),
         point.environment,
         point.reference,
-        _sort_pairs(point.against),
+        tuple(sorted(point.against.items())),
         way,
         point.quantity,
     )
-
-
-def _sort_pairs(axes: Mapping[str, str]) -> Pairs:
-    return tuple(sorted(axes.items()))
 
 
 def _make_origin(point: CellPoint, summary: Summary) -> Origin:

@@ -75,12 +75,6 @@ class JudgedSeries:
     findings: Sequence[SeriesFinding]
 
 
-def judge_series(series: Series, decisions: Sequence[Decision] = (), detect: Detector = detect_changes) -> JudgedSeries:
-    """Return a series with its findings, as `judge_all` does for several."""
-    (judged,) = judge_all([series], decisions, detect)
-    return judged
-
-
 def judge_all(
     history: Iterable[Series],
     decisions: Sequence[Decision] = (),

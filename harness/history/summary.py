@@ -181,15 +181,12 @@ def _list_baseline_axes(cell: Cell, baseline: Cell) -> dict[str, str]:
     return {**baseline.anywhere.axes, **device}
 
 
-def _compute_logs(ratio: Estimate | None) -> tuple[float | None, float | None, float | None]:
+def _compute_logs(ratio: Estimate | None) -> list[float | None]:
     """Return the log of a ratio, and the logs of the ends of its interval."""
-    if ratio is None:
-        return None, None, None
-    interval = ratio.interval
-    log_ratio = round(math.log(ratio.value), _DECIMALS)
-    if interval is None:
-        return log_ratio, None, None
-    return log_ratio, round(math.log(interval.low), _DECIMALS), round(math.log(interval.high), _DECIMALS)
+    interval = ratio.interval if ratio else None
+    ends = [interval.low, interval.high] if interval else [None, None]
+    values = [ratio.value if ratio else None, *ends]
+    return [None if value is None else round(math.log(value), _DECIMALS) for value in values]
 
 
 def _round_seconds(seconds: float) -> float:

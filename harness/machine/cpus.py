@@ -68,9 +68,7 @@ def _choose_spread_cpus(
     count: int, cpus: Iterable[int], allowed: Collection[int], topology: Topology
 ) -> tuple[int, ...]:
     """Return one CPU per physical core, the best cores first. If there are too few cores, add siblings."""
-    cores: dict[frozenset[int], list[int]] = {}
-    for cpu in sorted(cpus):
-        cores.setdefault(topology.cpu(cpu).siblings, []).append(cpu)
+    cores = topology.group_by_core(cpus)
     # interrupts and other processes prefer the lowest numbers, and CPU 0 most of all
     ranked = sorted(cores, key=lambda core: (core <= set(allowed), 0 not in core, cores[core][-1]), reverse=True)
     best_of_cores = [cores[core][-1] for core in ranked]

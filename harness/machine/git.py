@@ -61,7 +61,7 @@ _LAST_INSTANT = 253402300799
 class Snapshot:
     """The files of a commit, or of a working copy.
 
-    - `repository`: the folder of the repository; `tree`: the id of the tree, with the package's folder after a colon
+    - `repository`: the folder of the repository; `tree`: the id of the tree, and the package's folder after a colon
     - `commit`: the commit, or the commit on which a working copy is based; `instant`: its time in seconds since 1970
     - `address`: the URL of the repository, without its password; empty if the repository has no URL
     - `changed`: the number of files that differ from the commit; `difference`: the hash of these differences, or empty
@@ -221,13 +221,7 @@ def read_commit(folder: Path, revision: str) -> Snapshot:
     root = find_top(folder)
     commit = resolve_commit(root, revision)
     prefix = get_output(run_git(folder, "rev-parse", "--show-prefix"))
-    return Snapshot(
-        root, _join_tree_path(f"{commit}^{{tree}}", prefix), commit, _read_instant(root, commit), _read_address(root)
-    )
-
-
-def _join_tree_path(tree: str, prefix: str) -> str:
-    return f"{tree.removesuffix('^{tree}')}:{prefix.rstrip('/')}" if prefix else tree
+    return Snapshot(root, f"{commit}:{prefix.rstrip('/')}", commit, _read_instant(root, commit), _read_address(root))
 
 
 def get_tree_id(snapshot: Snapshot) -> str:
@@ -269,7 +263,7 @@ def copy_working_tree(folder: Path) -> Iterator[Snapshot]:
         changed = names.stdout.count(b"\0")
         yield Snapshot(
             root,
-            _join_tree_path(tree, prefix),
+            f"{tree}:{prefix.rstrip('/')}",
             head,
             _read_instant(root, head),
             _read_address(root),

@@ -59,7 +59,9 @@ def _read_or_create(path: Path) -> Machine:
     """Return the machine in the file. If the file is missing, write a new id first."""
     try:
         if not path.exists():
-            _create_id(path)
+            # if several processes do this at once, the first one wins
+            with create_file(path) as part:
+                part.write_text(_format_record(Machine(f"m-{secrets.token_hex(4)}")), encoding="utf-8")
         document = parse_json(read(path))
         identity, name = document["id"], document.get("name", "")
     except OSError as error:
@@ -69,12 +71,6 @@ def _read_or_create(path: Path) -> Machine:
     if not (isinstance(identity, str) and isinstance(name, str) and _ID.fullmatch(identity) and _NAME.fullmatch(name)):
         raise DamagedError(path, "it contains an invalid id or an invalid name of this machine")
     return Machine(identity, name)
-
-
-def _create_id(path: Path) -> None:
-    """Write a new id. If several processes do this at once, the first one wins."""
-    with create_file(path) as part:
-        part.write_text(_format_record(Machine(f"m-{secrets.token_hex(4)}")), encoding="utf-8")
 
 
 def _make_storage_error(path: Path, error: OSError) -> CannotRunHereError:

@@ -38,7 +38,7 @@ def divide_machine(
     GPUs. Raises UsageError if there are fewer cores or GPUs than slots.
     """
     machine = known or topology.read()
-    cores = _group_by_core(allowed, machine)
+    cores = list(machine.group_by_core(allowed).values())
     if gpus:
         return _divide_by_gpus(count, cores, gpus)
     domains: dict[frozenset[int], list[list[int]]] = {}
@@ -90,14 +90,6 @@ def _divide_by_gpus(count: int | None, cores: Sequence[list[int]], gpus: Sequenc
 def _find_near_cpus(gpu: Gpu) -> frozenset[int]:
     """Return the CPUs that the kernel reports as local to a GPU's bus, or an empty set."""
     return sysfs.read_cpu_list(Path("/sys/bus/pci/devices") / gpu.pci / "local_cpulist") or frozenset()
-
-
-def _group_by_core(allowed: Iterable[int], cpu_topology: Topology) -> list[list[int]]:
-    """Group the CPUs by physical core, in the order of their numbers."""
-    cores: dict[frozenset[int], list[int]] = {}
-    for cpu in sorted(allowed):
-        cores.setdefault(cpu_topology.cpu(cpu).siblings, []).append(cpu)
-    return list(cores.values())
 
 
 def _make_slot(cores: Iterable[list[int]], gpu: str = "") -> Slot:

@@ -52,6 +52,13 @@ class Topology:
         given = frozenset(cpus)
         return frozenset[int]().union(*(self.cpu(number).siblings for number in given)) - given
 
+    def group_by_core(self, cpus: Iterable[int]) -> dict[frozenset[int], list[int]]:
+        """Group these CPUs by physical core (its CPUs), in the order of their numbers."""
+        cores: dict[frozenset[int], list[int]] = {}
+        for cpu in sorted(cpus):
+            cores.setdefault(self.cpu(cpu).siblings, []).append(cpu)
+        return cores
+
     def kinds(self, cpus: Iterable[int]) -> list[frozenset[int]]:
         """Group these CPUs by speed, the fastest kind first."""
         kinds: list[set[int]] = []

@@ -113,12 +113,15 @@ def make_build_environ(*, with_passwords: bool = False) -> dict[str, str]:
     return {name: remove_password(value) for name, value in environ.items() if not _SECRET.search(name)}
 
 
-def run_uv(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run uv, wait until it ends, and capture its output. It may build old source packages to read their metadata."""
+def run_uv(arguments: Sequence[str], text: str = "") -> subprocess.CompletedProcess[str]:
+    """Run uv with a text as its input, wait until it ends, and capture its output.
+
+    It may build old source packages to read their metadata.
+    """
     return subprocess.run(
         [str(find_uv()), *arguments],
         env=make_build_environ(with_passwords=True),
-        stdin=subprocess.DEVNULL,
+        input=text,
         capture_output=True,
         text=True,
         errors="replace",

@@ -1,6 +1,6 @@
 """The protocol of every backend, and the data that backends return."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from enum import IntEnum, StrEnum
@@ -179,29 +179,6 @@ class KeptImage:
     state: ImageState
     id: str = ""
     size_bytes: int = 0
-
-
-class ImageStore(Protocol):
-    """Transfers images to and from a registry, and to and from files for offline machines."""
-
-    def push(self, requirements: Iterable[Requirement], progress: Progress) -> None:
-        """Push environments' images. Raises CannotRunHereError, with the registry's message, if that fails."""
-        ...
-
-    def bases(self, requirements: Iterable[Requirement]) -> list[str]:
-        """Return the references of the base images of the environments' images, without duplicates."""
-        ...
-
-    def save(self, reference: str, path: Path) -> None:
-        """Write an image to a file. A missing image is pulled first. Raises CannotRunHereError if that fails."""
-        ...
-
-    def load(self, path: Path) -> list[str]:
-        """Load the images in a file into the engine, and return their references.
-
-        Raises CannotRunHereError if the file doesn't contain an image.
-        """
-        ...
 
 
 class LaunchHandle(Protocol):

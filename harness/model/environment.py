@@ -120,7 +120,7 @@ class Environment:
     @property
     def suffix(self) -> str:
         """The end of the names of locks and images: empty for x86-64, otherwise such as `-arm64`."""
-        return get_suffix(self.architecture)
+        return "" if self.architecture == X86_64 else f"-{self.architecture}"
 
     @property
     def has_packaged_cuda(self) -> bool:
@@ -210,11 +210,6 @@ def name_on(environment: str, device: str, names: Container[str]) -> str:
 def normalize_architecture(name: str) -> str:
     """Return the name in this program of an architecture, such as arm64 for aarch64. Unknown names stay the same."""
     return _ARCHITECTURES.get(name, name)
-
-
-def get_suffix(architecture: str) -> str:
-    """Return the end of the names of files and images for an architecture; empty for x86-64."""
-    return "" if architecture == X86_64 else f"-{architecture}"
 
 
 def describe_missing_wheel(environment: Environment) -> tuple[str, str]:

@@ -296,9 +296,6 @@ class Numbers(Mapping[str, float]):
         place = self.places.get(name)
         return default if place is None else self.numbers[place]
 
-    def __contains__(self, name: object) -> bool:
-        return name in self.places
-
     def __iter__(self) -> Iterator[str]:
         return iter(self.places)
 

@@ -77,7 +77,7 @@ class GroupBudget:
             remaining = self._remaining_seconds
             rounds = min(target, made + int(remaining / seconds)) if seconds else target
             if rounds == target or rounds >= WORTHWHILE * made:
-                return RoundRequest(group, rounds, self._get_spent_seconds(group) + remaining)
+                return RoundRequest(group, rounds, self.ledgers[group.name].seconds() + remaining)
         return None
 
     def estimate(self) -> RunEstimate:
@@ -107,21 +107,9 @@ class GroupBudget:
             return max(0, fewest - made) * self._get_last_seconds(group)
         return mean * self._count_round_launches(group, fewest)
 
-    def rounds_left(self) -> int:
-        """Return the number of launches in the rounds that weren't started."""
-        return self._count_launches(lambda group, number: number > self._count_rounds(group))
-
-    def rounds_done(self) -> int:
-        """Return the number of launches in complete rounds."""
-        return self._count_launches(lambda group, number: number <= self._count_rounds(group))
-
-    def _count_launches(self, is_counted: Callable[[Group, float], bool]) -> int:
-        return sum(
-            len(self._plan.slots(group, number))
-            for name, group in self._groups.items()
-            for number in range(self._plan.rounds + 1)
-            if is_counted(group, number if self.ledgers[name].launches else math.inf)
-        )
+    def find_last_round(self, group: Group) -> int:
+        """Return the number of the group's last complete round; -1 if the group wasn't started."""
+        return self._count_rounds(group) if self.ledgers[group.name].launches else -1
 
     def _get_widths(self, launches: Sequence[Launch]) -> Mapping[str, float]:
         """Return the result of `widths` from a cache if possible, because computing it takes some time."""
@@ -136,7 +124,7 @@ class GroupBudget:
         If a new group is more expensive than expected, it stops after its share of the budget, because other groups may
         finish sooner.
         """
-        spent_seconds, remaining = self._get_spent_seconds(group), self._remaining_seconds
+        spent_seconds, remaining = self.ledgers[group.name].seconds(), self._remaining_seconds
         # the first group is always started, because a run without a result is useless
         if self._estimate_cost(group) > remaining and any(ledger.launches for ledger in self.ledgers.values()):
             return None
@@ -196,9 +184,6 @@ class GroupBudget:
         """Return the duration of the group's last round in seconds, including its repetitions."""
         ledger = self.ledgers[group.name]
         return ledger.seconds(self._count_rounds(group), [group])
-
-    def _get_spent_seconds(self, group: Group) -> float:
-        return self.ledgers[group.name].seconds()
 
     @property
     def _remaining_seconds(self) -> float:

@@ -11,7 +11,7 @@ from harness.analysis import sizing
 from harness.model.backend import Backend
 from harness.model.environment import Requirement, name_on
 from harness.model.errors import CannotRunHereError
-from harness.model.launch import FEWEST_TURNS, SHORT, Job, Launch, Role, Sampling
+from harness.model.launch import BESIDE_STARTS, FEWEST_TURNS, SHORT, Job, Launch, Role, Sampling
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
 from harness.plan.groups import order, order_turn
@@ -62,11 +62,11 @@ class RunExecutor:
     `requirements` contains the environments by their names in the run (Requirement.name). If groups end when their
     intervals are narrow enough, `widths` returns the width of each group's widest interval, and `looks` contains the
     first round after which a group's intervals are checked. `gpu_watch`, if given, monitors each launch on GPUs from
-    outside, and `watch` monitors each other launch. Interleaved launches together use at most `memory` bytes, according
+    outside. Interleaved launches together use at most `memory` bytes, according
     to their pilots. `pairs` contains the compared cells: if the budget is too small for all pairs, the first pairs are
     measured. If `starts` contains several CPUs (see `machine.cpus.choose_starting_cpus`), one launch starts on each of
     them at the same time. `clock` returns seconds. `record_end` gets each estimate of the run's
-    seconds, from the first launch to the end.
+    seconds, from the first launch to the end. `facts` are resources that each launch gets.
     """
 
     plan: Plan
@@ -76,7 +76,6 @@ class RunExecutor:
     job: Callable[[Cell, Sampling], Job]
     listener: WalkListener
     widths: Widths
-    watch: Watch | None = None
     memory: float = math.inf
     looks: Mapping[str, int] = field(default_factory=dict)
     pairs: Pairs = field(default_factory=dict)
@@ -84,6 +83,7 @@ class RunExecutor:
     clock: Callable[[], float] = time.monotonic
     gpu_watch: Watch | None = None
     record_end: Callable[[float], object] = float
+    facts: Mapping[str, float] = field(default_factory=dict)
 
     def run(self, finished: list[Launch]) -> list[Launch]:
         """Execute the launches that `finished` doesn't contain, and return all launches, old and new.
@@ -109,7 +109,7 @@ class RunExecutor:
         ledger = RoundLog(plan, ledger.launches)
         schedule = Schedule(plan, ledger, self.widths, get_spent_seconds)
         self.listener.skip(self.plan.rounds * (self.plan.launches(1) - plan.launches(1)))
-        self._report_skipped(plan, lambda group, number: number <= ledger.rounds(group))
+        self._report_skipped(plan, lambda group, number: 0 < number <= ledger.rounds(group))
         self._estimate(plan, ledger, schedule)
         executor = replace(self, plan=plan)
         while step := schedule.next():
@@ -124,15 +124,8 @@ class RunExecutor:
 
     def _report_skipped(self, plan: Plan, is_skipped: Callable[[Group, int], bool]) -> None:
         """Notify the listener of the number of launches in skipped rounds."""
-        numbers = range(1, self.plan.rounds + 1)
-        self.listener.skip(
-            sum(
-                len(plan.slots(group, number))
-                for group in plan.groups
-                for number in numbers
-                if is_skipped(group, number)
-            )
-        )
+        rounds = ((group, number) for group in plan.groups for number in range(self.plan.rounds + 1))
+        self.listener.skip(sum(len(plan.slots(group, number)) for group, number in rounds if is_skipped(group, number)))
 
     def _estimate(self, plan: Plan, ledger: RoundLog, schedule: Schedule) -> None:
         """Notify the listener of the estimated duration, if it can be estimated."""
@@ -162,7 +155,7 @@ class RunExecutor:
         """Execute the launches group by group (runner/budget.py), and notify the listener of skipped launches."""
         launches = list(finished)
         group_budget = GroupBudget(self.plan, self.widths, self.looks, finished, get_spent_seconds)
-        self.listener.skip(group_budget.rounds_done())
+        self._report_skipped(self.plan, lambda group, number: number <= group_budget.find_last_round(group))
         while request := group_budget.next():
             ledger = group_budget.ledgers[request.group.name]
             count_before = len(ledger.launches)
@@ -170,7 +163,7 @@ class RunExecutor:
                 self._report(group_budget.estimate())
             self._run_request(request, ledger, get_spent_seconds)
             launches += ledger.launches[count_before:]
-        self.listener.skip(group_budget.rounds_left())
+        self._report_skipped(self.plan, lambda group, number: number > group_budget.find_last_round(group))
         return launches
 
     def _run_request(self, request: RoundRequest, ledger: RoundLog, get_spent_seconds: Callable[[], float]) -> None:
@@ -274,9 +267,9 @@ class RunExecutor:
             job = replace(job, limits=replace(job.limits, cpus=(start_cpu,)), waits=True)
         name = name_on(cell.environment, cell.device, self.requirements)
         hold = partial(self.backend.hold, self.requirements[name], job)
-        companions = max(0, len(starts) - 1)
-        watch = self.gpu_watch if job.limits.gpus else self.watch
-        return Launching(slot, cell, hold, watch, self.clock, others=companions, cpus=measured_cpus)
+        beside = {BESIDE_STARTS: len(starts) - 1.0} if len(starts) > 1 else {}
+        watch = self.gpu_watch if job.limits.gpus else None
+        return Launching(slot, cell, hold, watch, self.clock, facts={**self.facts, **beside}, cpus=measured_cpus)
 
     def _run_together(
         self,

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from harness.model.backend import LaunchHandle
-from harness.model.launch import BESIDE_STARTS, Launch, Outcome, Role, Seen, Status
+from harness.model.launch import Launch, Outcome, Role, Seen, Status
 from harness.model.scenario import Cell
 from harness.store.folder import RunFolder
 
@@ -55,24 +55,6 @@ class Watched(Protocol):
 Watch = Callable[[], AbstractContextManager[Watched]]
 
 
-class LaunchMonitor(ExitStack):
-    """A monitor for one launch. It returns the resources that `watch` records, and the `facts`."""
-
-    def __init__(self, facts: Mapping[str, float], watch: Watch | None = None) -> None:
-        super().__init__()
-        self._facts, self._watch = facts, watch
-        self._watched_launch: Watched | None = None
-
-    def __enter__(self) -> "LaunchMonitor":
-        super().__enter__()
-        self._watched_launch = self.enter_context(self._watch()) if self._watch else None
-        return self
-
-    def resources(self, seen: Mapping[str, float]) -> Mapping[str, float]:
-        """Return the recorded resources and the facts."""
-        return {**(self._watched_launch.resources(seen) if self._watched_launch else {}), **self._facts}
-
-
 @dataclass(frozen=True, slots=True)
 class LaunchSlot:
     """The place of a launch in a run. The fields are the same as in `Launch`."""
@@ -96,8 +78,8 @@ class Launching:
 
     `hold` returns a context manager for the backend's handle, and `clock` returns seconds. `turn_seconds` is the total
     duration of the turns so far, each divided by its samples. `seconds` is the total duration of the launch so far, as
-    in `Launch.seconds`. `waits` is true while the launch waits for a command. `others` is the number of launches that
-    start at the same time. If there are any, `cpus` are the CPUs on which the launch is measured.
+    in `Launch.seconds`. `waits` is true while the launch waits for a command. `facts` are resources that are known
+    before the launch. If other launches start at the same time, `cpus` are the CPUs on which the launch is measured.
     """
 
     def __init__(
@@ -108,7 +90,7 @@ class Launching:
         watch: Watch | None = None,
         clock: Callable[[], float] = time.monotonic,
         *,
-        others: int = 0,
+        facts: Mapping[str, float],
         cpus: Sequence[int] = (),
     ) -> None:
         self.slot = slot
@@ -116,7 +98,7 @@ class Launching:
         self.waits = self._is_started = self._is_stored = False
         self.turn_seconds = self.seconds = 0.0
         self._hold = hold
-        self._others = others
+        self._facts = facts
         self._cpus = cpus
         self._watch = watch
         self._clock = clock
@@ -186,11 +168,8 @@ class Launching:
         start = self._clock()
         outcome = self._handle.outcome()
         self._watch_stack.close()
-        if self._watched:
-            measured = self._watched.resources(outcome.resources)
-            outcome = replace(outcome, resources={**outcome.resources, **measured})
-        if self._others:
-            outcome = replace(outcome, resources={**outcome.resources, BESIDE_STARTS: float(self._others)})
+        watched = self._watched.resources(outcome.resources) if self._watched else {}
+        outcome = replace(outcome, resources={**outcome.resources, **watched, **self._facts})
         seconds = round(self.seconds + self._clock() - start, 6)
         artifacts = folder.write_artifacts(self.slot.folder, outcome.artifacts)
         launch = replace(

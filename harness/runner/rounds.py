@@ -82,7 +82,11 @@ class RoundLog:
         if number == 0 or self.plan.rounds == 1 or self.in_turns(group) or not self.is_complete(group, number):
             return False
         rounds = range(1, number + 1)
-        repetitions = sum(self._count_repeats(group, earlier) for earlier in rounds)
+        repetitions = sum(
+            self._has_all_launches(group, earlier, attempt)
+            for earlier in rounds
+            for attempt in range(self.attempts(group, earlier) - 1)
+        )
         noisy_rounds = sum(self._is_noisy(group, earlier) for earlier in rounds)
         is_usually_noisy = number > 2 and 2 * noisy_rounds > number
         return repetitions * REPEAT_ONE_IN < number and not is_usually_noisy and self._is_noisy(group, number)
@@ -140,12 +144,6 @@ class RoundLog:
         newest = self.attempts(group, number) - 1
         return any(
             describe_interference(launch) for launch in self._rounds[group.name, number] if launch.attempt == newest
-        )
-
-    def _count_repeats(self, group: Group, number: int) -> int:
-        """Return how often this round was repeated after it was complete."""
-        return sum(
-            self._has_all_launches(group, number, attempt) for attempt in range(self.attempts(group, number) - 1)
         )
 
     def _has_all_launches(self, group: Group, number: int, attempt: int) -> bool:

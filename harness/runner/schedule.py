@@ -85,7 +85,9 @@ class Schedule:
         # the cost of a group's rounds is only known after its first round
         is_unknown = self._plan.budget_is_wish and not all(map(self._count_rounds, unfinished))
         if is_unknown or sum(map(self._estimate_remaining, unfinished)) <= self._remaining_seconds:
-            return self._advance_lowest(unfinished)
+            # the earliest round that is missing in any group, with the groups that need it
+            number = min(map(self._count_rounds, unfinished)) + 1
+            return ScheduleStep(number, [group for group in unfinished if self._count_rounds(group) + 1 == number])
         return self._advance_one(unfinished)
 
     def estimate(self) -> RunEstimate:
@@ -107,7 +109,8 @@ class Schedule:
         seconds = spent_seconds + sum(
             missing_rounds[group.name] * self._estimate_round_seconds(group) for group in active
         )
-        launches = sum(missing_rounds[group.name] * self._count_launches(group) for group in active)
+        next_slots = {group.name: self._ledger.slots(group, self._count_rounds(group) + 1) for group in active}
+        launches = sum(missing_rounds[name] * len(slots) for name, slots in next_slots.items())
         rounds = max(last_rounds.values(), default=rounds)
         if budget is None or plan.budget_is_wish or seconds <= max(spent_seconds, budget * (1.0 + TOLERANCE)):
             return RunEstimate(per_round, rounds, seconds, launches=launches)
@@ -117,10 +120,6 @@ class Schedule:
         return RunEstimate(
             per_round, rounds, max(budget, first_end), needed=seconds, launches=math.ceil(launches * share)
         )
-
-    def _count_launches(self, group: Group) -> int:
-        """Return the number of launches in the next round of a group."""
-        return len(self._ledger.slots(group, self._count_rounds(group) + 1))
 
     def _can_continue(self, group: Group) -> bool:
         rounds = self._count_rounds(group)
@@ -136,11 +135,6 @@ class Schedule:
                 is_affordable = sum(map(self._estimate_round_seconds, chosen)) <= self._remaining_seconds
                 return ScheduleStep(number, chosen) if is_affordable else None
         return None
-
-    def _advance_lowest(self, groups: Sequence[Group]) -> ScheduleStep:
-        """Return the earliest round that is missing in any group, with the groups that need it."""
-        number = min(map(self._count_rounds, groups)) + 1
-        return ScheduleStep(number, [group for group in groups if self._count_rounds(group) + 1 == number])
 
     def _advance_one(self, unfinished: Sequence[Group]) -> ScheduleStep | None:
         """Return the next round of a single group; None if the budget is too small for each of these groups.

@@ -102,16 +102,12 @@ def _read_cells(text: str, path: Path) -> list[str | None]:
     """Return the text of each code cell, and None for other cells. Raises FileError for an invalid notebook."""
     try:
         document: Any = parse_json(text)
-        return [_get_source(cell) if cell["cell_type"] == "code" else None for cell in document["cells"]]
+        # a source is a text, or a list of its lines
+        return ["".join(cell["source"]) if cell["cell_type"] == "code" else None for cell in document["cells"]]
     except (ValueError, TypeError, KeyError, IndexError):
         raise FileError(
             [Problem(path, 0, "This is not a Jupyter notebook.", "Pass a notebook or a Python file.")]
         ) from None
-
-
-def _get_source(cell: dict[str, Any]) -> str:
-    source = cell["source"]
-    return "".join(source) if isinstance(source, list) else str(source)
 
 
 def _convert_cell(

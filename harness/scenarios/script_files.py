@@ -80,8 +80,8 @@ def find_beside(path: Path, text: str) -> list[Path]:
     folder, paths, texts = path.absolute().parent, [], [text]
     while texts:
         tree_text = texts.pop()
-        modules = [name for name in _find_imports(tree_text) if name not in TAKEN]
-        names = [file for name in modules for file in (f"{name}.py", name)] + _find_named_paths(tree_text)
+        modules, named_paths = _find_names(tree_text)
+        names = [file for name in modules for file in (f"{name}.py", name)] + named_paths
         for name in dict.fromkeys(names):
             file = folder / name
             if file in paths or file == path.absolute() or not _can_copy(file, folder):
@@ -94,16 +94,25 @@ def find_beside(path: Path, text: str) -> list[Path]:
     return paths
 
 
-def _find_named_paths(text: str) -> list[str]:
-    """Return the strings in a script that could be relative paths of files."""
+def _find_names(text: str) -> tuple[list[str], list[str]]:
+    """Return the top-level modules that a script imports, and the strings in it that could be relative paths of files.
+
+    Both are in order, and empty after a syntax error. Modules of an environment are left out.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
-        return []
-    constants = [
-        node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
-    return [name for name in constants if re.fullmatch(r"(?!\.*/*$)[^\n\0]{1,200}", name)]
+        return [], []
+    modules, strings = list[str](), list[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules += [alias.name.partition(".")[0] for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            modules.append(node.module.partition(".")[0])
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            strings.append(node.value)
+    named_paths = [name for name in strings if re.fullmatch(r"(?!\.*/*$)[^\n\0]{1,200}", name)]
+    return [name for name in dict.fromkeys(modules) if name not in TAKEN], named_paths
 
 
 def _can_copy(file: Path, folder: Path) -> bool:
@@ -118,18 +127,3 @@ def _can_copy(file: Path, folder: Path) -> bool:
         return 0 < len(files) <= MOST_FILES and sum(path.stat().st_size for path in files) <= MOST_BYTES
     except (OSError, ValueError):
         return False
-
-
-def _find_imports(text: str) -> list[str]:
-    """Return the top-level modules that a script imports, in order, without duplicates. Empty after a syntax error."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return []
-    modules = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            modules += [alias.name.partition(".")[0] for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            modules.append(node.module.partition(".")[0])
-    return list(dict.fromkeys(modules))

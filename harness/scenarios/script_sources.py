@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.files import read as read_bytes
 from harness.model.errors import UsageError
 from harness.scenarios import notebooks
 from harness.scenarios.links import suggest_download
 from harness.scenarios.pasted import find_programs
 from harness.scenarios.script_files import TAKEN
-from harness.toml import make_encoding_error
+from harness.toml import read_file
 
 #: The names of Python files end like this. A file with another name can be a text with code.
 _PYTHON_FILES = {".py", ".pyw"}
@@ -36,13 +35,7 @@ class ScriptSource:
 
 def read(path: Path) -> ScriptSource:
     """Return the programs in a script, a notebook, or a text such as a saved issue. Raises UsageError and FileError."""
-    try:
-        text = read_bytes(path).decode("utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"The script {path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError as error:
-        raise make_encoding_error(path, error) from None
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = read_file(path).removeprefix("\ufeff")
     stem = re.sub(r"[^\w.-]", "_", path.stem, flags=re.ASCII)
     # in a launch, a file with the name of a module would hide the module
     name = f"script_{stem}.py" if stem in TAKEN | sys.stdlib_module_names else f"{stem}.py"

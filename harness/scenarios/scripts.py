@@ -361,11 +361,6 @@ def format_literal(text: str) -> str:
     No line of the literal can start or end a header.
     """
     body = re.sub(r"'{3,}|'+\Z", lambda match: "\\'" * len(match[0]), text.replace("\\", "\\\\"))
-    body = re.sub(r"[^\n\t -~]", lambda match: _escape(match[0]), body)
+    body = re.sub(r"[^\n\t -~]", lambda match: match[0].encode("unicode_escape").decode(), body)
     body = re.sub(r"(?m)^# ///", r"\\x23 ///", body)
     return f"'''\\\n{body}'''"
-
-
-def _escape(char: str) -> str:
-    number = ord(char)
-    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}" if number < 65536 else f"\\U{number:08x}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness import toml
 from harness.model.errors import UsageError
-from harness.model.scenario import BEFORE_AND_AFTER, SIDE, STEP, Axes, Scenario, Sweep
+from harness.model.scenario import BEFORE_AND_AFTER, SIDE, STEP, Axes, Scenario
 from harness.scenarios import header
 from harness.scenarios.catalog import write_cached
 
@@ -25,18 +25,15 @@ def write_side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[st
     the cache can't be written.
     """
     sides = dict(zip(BEFORE_AND_AFTER, (before, after), strict=True))
-    parsed = {
-        side: header.parse(_decode(files[f"{name}.py"]), Path(side, f"{name}.py")) for side, files in sides.items()
-    }
+    parsed = {}
+    for side, files in sides.items():
+        # as in toml.read_file: invalid UTF-8 is reported as a problem of a line
+        text = files[f"{name}.py"].decode("utf-8-sig", "replace").replace("\r\n", "\n")
+        parsed[side] = header.parse(text, Path(side, f"{name}.py"))
     stem = f"{name}_{SIDE}_by_{SIDE}"
     files = {f"{side}/{file}": data for side, contents in sides.items() for file, data in contents.items()}
     text = _format_scenario(name, parsed, _make_header(name, parsed, list(files)))
     return write_cached(kind, files | {f"{stem}.py": text.encode()}) / f"{stem}.py"
-
-
-def _decode(data: bytes) -> str:
-    # as in toml.read_file: invalid UTF-8 is reported as a problem of a line
-    return data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
 def _make_header(name: str, parsed: Mapping[str, Scenario], files: Sequence[str]) -> dict[str, Any]:
@@ -49,7 +46,9 @@ def _make_header(name: str, parsed: Mapping[str, Scenario], files: Sequence[str]
     def is_shared(point: Axes) -> bool:
         return all(axis not in axes or value in axes[axis] for axis, value in point.items())
 
-    tables = {axis: _make_axis(values, new.sweeps.get(axis)) for axis, values in axes.items()}
+    tables: dict[str, Any] = dict(axes)
+    for axis, sweep in new.sweeps.items():
+        tables[axis] = {"sweep": [float(value) for value in axes[axis]], "unit": sweep.unit}
     base, head = BEFORE_AND_AFTER
     quantities = {STEP, *(entry.of for entry in old.compare)}
     header_table: dict[str, Any] = {
@@ -104,11 +103,6 @@ def _share_axes(name: str, old: Scenario, new: Scenario) -> dict[str, list[str]]
             problem = "fewer than two common values of the sweep" if is_sweep else "no common value of the axis"
             raise UsageError(f"The two versions of {name} have {problem} {axis}.", advice)
     return shared_axes
-
-
-def _make_axis(values: Sequence[str], sweep: Sweep | None) -> Any:
-    """Return the table of a sweep, or the values of another axis."""
-    return {"sweep": [float(value) for value in values], "unit": sweep.unit} if sweep else values
 
 
 def _format_scenario(name: str, parsed: Mapping[str, Scenario], document: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.session import doctor, images, names, scenarios, scripts, sources, versions
+    from harness.session import doctor, images, names, pack, scenarios, scripts, sources, versions
     from harness.session.forecast import DurationEstimate, estimate_duration
     from harness.session.listener import Listener
     from harness.session.planning.plan import plan
@@ -61,7 +61,7 @@ def __getattr__(name: str) -> Any:
 
     A command that only plans then starts faster, because it doesn't import the modules that measure.
     """
-    if name in ("doctor", "images", "names", "scenarios", "scripts", "sources", "versions"):
+    if name in ("doctor", "images", "names", "pack", "scenarios", "scripts", "sources", "versions"):
         return import_module(f"{__name__}.{name}")
     for module, names in _NAMES.items():
         if name in names:

@@ -76,7 +76,7 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
             gpu_names = selection.resolve_names(gpu_names, host, typed=bool(gpus))
             selected_gpus = selection.select_gpus(gpu_names, host)
     except CannotRunHereError as error:  # the error is the result of the check
-        selected_gpus, gpu_errors = [], [prerequisites.report_unavailable_gpus(error.message, error.advice)]
+        selected_gpus, gpu_errors = [], [make_result("requested GPUs", Level.BAD, error.message, error.advice)]
     checks = [make_result("measuring now", Level.WARN, holder) for holder in find_measuring()]
     checks += [prerequisites.check_architecture(project.architecture), *backend.findings(locks, gpu_names)]
     # the driver of a remote engine can only be checked by a launch

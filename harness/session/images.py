@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.backends import registry
 from harness.backends.verification import Verification
-from harness.environments import adhoc, pack
+from harness.environments import adhoc
 from harness.environments.catalog import load_environments
 from harness.environments.locks import describe_overrides, load_lock, write_lock
 from harness.environments.requested import parse_requested
@@ -19,6 +19,7 @@ from harness.model.errors import CannotRunHereError, NothingSelectedError, Usage
 from harness.plan.gpus import describe
 from harness.plan.selection import resolve
 from harness.project import Project
+from harness.session import pack
 from harness.session.sources import WheelMaker
 
 #: The number of locks to resolve in parallel. Resolving waits for the network about half of the time.
@@ -147,8 +148,3 @@ def fill_pack(
     project, requirements = select_images(names, device)
     images = registry.open_image_backend(project.root).images if with_images else None
     return requirements, pack.fill(folder, project, requirements, images, say)
-
-
-def use_pack(folder: Path, say: Callable[[str], object]) -> Path:
-    """Check a pack, and load its base images into the engine. Return the folder of its packages."""
-    return pack.use(folder, lambda: registry.open_image_backend(Project.find().root).images, say)

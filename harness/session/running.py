@@ -22,7 +22,6 @@ from harness.model.launch import BROKEN, Launch, Status
 from harness.model.run import Run, Stop, StopReason
 from harness.plan.gpus import find_first_starts
 from harness.runner.executor import RunExecutor, WalkListener
-from harness.runner.launching import LaunchMonitor, Watch
 from harness.runner.rounds import RoundLog
 from harness.runner.schedule import limit_to_budget
 from harness.runner.stop_rules import find_stops
@@ -213,12 +212,7 @@ def _make_executor(ready: ReadyRun, walk_listener: WalkListener, began: float) -
 
     `began` is the time of the first launch (`time.time()`), for the estimated end.
     """
-    measured_run, plan = ready.run, ready.run.plan
-
-    def watch(monitor: Watch | None) -> Watch | None:
-        return partial(LaunchMonitor, {"slots": measured_run.slots}, monitor) if measured_run.slots > 1 else monitor
-
-    facts = measured_run.backend
+    measured_run, plan, facts = ready.run, ready.run.plan, ready.run.backend
     free_memory = facts.memory_bytes if facts.is_remote else host.read_free_memory()
     return RunExecutor(
         plan,
@@ -228,13 +222,13 @@ def _make_executor(ready: ReadyRun, walk_listener: WalkListener, began: float) -
         ready.jobs,
         walk_listener,
         partial(interval_widths.widths, measured_run),
-        watch(None),
         HELD_SHARE * free_memory / measured_run.slots,
         looks=find_first_looks(measured_run, plan),
         pairs=interval_widths.pairs(measured_run),
         starts=cpus.choose_starting_cpus(plan.limits.cpus, os.sched_getaffinity(0)) if ready.backend.can_move() else (),
-        gpu_watch=watch(ready.watch),
+        gpu_watch=ready.watch,
         record_end=lambda seconds: record_end(measured_run.id, began + seconds),
+        facts={"slots": measured_run.slots} if measured_run.slots > 1 else {},
     )
 
 

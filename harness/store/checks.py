@@ -183,7 +183,6 @@ def _check_scenario(scenario: Scenario) -> None:
     for comparison in scenario.compare:
         if comparison.along != ENVIRONMENT:
             _check_along(comparison, scenario, of_scenario)
-    for comparison in scenario.compare:
         for pick in comparison.pick:
             _check_requirements(pick.requires, of_scenario)
     for entry in entries:

@@ -2,6 +2,7 @@
 
 import marshal
 import math
+import sys
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -87,7 +88,6 @@ class LaunchCompactor:
     def __init__(self) -> None:
         self._cells: dict[Cell, Cell] = {}
         self._values: dict[bytes, Any] = {}
-        self._texts: dict[str, str] = {}
         self._places: dict[tuple[str, ...], Mapping[str, int]] = {}
         self._steps: dict[bytes, array[int]] = {}
 
@@ -96,11 +96,11 @@ class LaunchCompactor:
         return replace(
             launch,
             cell=self._cells.setdefault(launch.cell, launch.cell),
-            group=self._share_text(launch.group),
-            image=self._share_text(launch.image),
-            error=self._share_text(launch.error),
-            stderr=self._share_text(launch.stderr),
-            advice=self._share_text(launch.advice),
+            group=sys.intern(launch.group),
+            image=sys.intern(launch.image),
+            error=sys.intern(launch.error),
+            stderr=sys.intern(launch.stderr),
+            advice=sys.intern(launch.advice),
             samples=self._make_columns(launch.samples),
             alone=self._make_columns(launch.alone),
             phases=self._make_numbers(launch.phases),
@@ -141,9 +141,6 @@ class LaunchCompactor:
         # version 2 of this format distinguishes 1, 1.0 and True, and ignores whether parts are the same object
         shared_value: _Value = self._values.setdefault(marshal.dumps(value, 2), value)  # type: ignore[arg-type]
         return shared_value
-
-    def _share_text(self, text: str) -> str:
-        return self._texts.setdefault(text, text)
 
 
 def load_profile(data: bytes, where: object) -> "Profile":

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.backends import registry
-from harness.backends.protocol import ImageBackend, RegisteredBackend
+from harness.backends.protocol import RegisteredBackend
 from harness.backends.registry import ENTRIES, BackendEntry
 from harness.model.backend import GpuWay
 from harness.model.errors import CannotRunHereError, UsageError
@@ -118,7 +118,7 @@ def test_every_entry_keeps_the_protocol_and_is_a_choice(tmp_path, monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     for entry in ENTRIES:
         backend = entry.open(tmp_path, "run")
-        assert (ImageBackend if entry.in_containers else RegisteredBackend) in type(backend).__mro__
+        assert RegisteredBackend in type(backend).__mro__
         assert backend.name == entry.name
         assert backend.leftovers
     assert ("auto", *(entry.name for entry in ENTRIES)) == registry.CHOICES

@@ -4,7 +4,6 @@ from functools import cache
 
 from harness.analysis.results import Results
 from harness.history import page as history
-from harness.history.states import judge_series
 from harness.model.history import Note
 from harness.model.launch import Launch
 from harness.model.run import Run
@@ -12,7 +11,7 @@ from harness.report import sections
 from harness.report.blocks import remove_pictures
 from harness.report.html import page
 from tests.factories import cells, rounds, run, scenario
-from tests.history.nights import entries, key, noise, series
+from tests.history.nights import entries, judge_series, key, noise, series
 from tests.report.formats.examples import HOSTILE, example, hostile, nothing
 from tests.report.handmade import everything
 

@@ -6,7 +6,7 @@ import pytest
 from harness.environments.lines import PYTHONS
 from harness.environments.requirement_files import read
 from harness.machine.uv import run_uv
-from harness.model.errors import UsageError
+from harness.model.errors import FileError, UsageError
 from tests.errors import catch_text
 
 FILES = Path(__file__).parent / "package_files"
@@ -79,7 +79,7 @@ def test_other_files_are_refused(tmp_path, snapshot):
     texts = {f"{name}: {text[:50]}".replace("\n", " / "): refuse(name, text) for name, text in REFUSED}
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe")
     for name in ("bytes.txt", "missing.txt"):
-        texts[name] = catch_text(UsageError, read, tmp_path / name).replace(str(tmp_path), "")
+        texts[name] = catch_text(FileError, read, tmp_path / name).replace(str(tmp_path), "")
     assert texts == snapshot
     # what the parsers say is theirs
     assert "line 2: " in refuse("e.yml", "name: x\na: [")

@@ -79,7 +79,7 @@ def machine_json(data: bytes, folder: Path) -> None:
 def fleet_json(data: bytes, folder: Path) -> None:
     get_data_dir().mkdir(parents=True, exist_ok=True)
     (get_data_dir() / "fleet.json").write_bytes(data)
-    load_stored("cpu")
+    load_stored().get("cpu")
 
 
 def _checked() -> bytes:

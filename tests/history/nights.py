@@ -5,7 +5,7 @@ import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from harness.history.states import JudgedSeries, judge_series
+from harness.history.states import JudgedSeries, judge_all
 from harness.model.history import Decision, HistoryEntry, Key, Note, Origin, Series, SeriesPoint
 from harness.model.run import Machine
 
@@ -16,6 +16,11 @@ ORIGIN = Origin("570.86", "kit1", "77aa", "4f1c", "image1", "reference1", "desk"
 
 def key(scenario: str = "step", environment: str = "tf2.1", machine: str = MACHINE.id, **axes: str) -> Key:
     return Key(machine, scenario, "cpu", tuple(sorted(axes.items())), environment, "tf1.14")
+
+
+def judge_series(series: Series, decisions: Sequence[Decision] = ()) -> JudgedSeries:
+    (judged,) = judge_all([series], decisions)
+    return judged
 
 
 def run_of(night: int) -> tuple[str, str]:

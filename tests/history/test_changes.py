@@ -4,9 +4,8 @@ from dataclasses import replace
 
 from harness.history import changes
 from harness.history.changes import HistoryComparison
-from harness.history.states import judge_series
 from harness.model.history import Note
-from tests.history.nights import changed, decided, entries, key, noise, run_of, season, series
+from tests.history.nights import changed, decided, entries, judge_series, key, noise, run_of, season, series
 
 
 def test_what_changed_since_a_run(golden):

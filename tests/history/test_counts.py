@@ -7,11 +7,11 @@ import pytest
 from harness.analysis.results import Results
 from harness.history import page
 from harness.history.segments import find_count_changes
-from harness.history.states import judge_series
 from harness.history.summary import summarize
 from harness.model.history import Series
 from tests.analysis.test_work_counts import NEW, OLD, counts
 from tests.factories import rounds, run
+from tests.history.nights import judge_series
 from tests.history.series import KEY, ORIGIN, point
 
 

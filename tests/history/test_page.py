@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from harness.history import page
-from harness.history.states import judge_series
 from harness.model.history import Key, Note
 from harness.report.html import assets
-from tests.history.nights import entries, key, noise, season, series
+from tests.history.nights import entries, judge_series, key, noise, season, series
 
 
 def data(text: str) -> dict[str, Any]:

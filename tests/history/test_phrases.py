@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from harness.history import phrases
 from harness.history.detection import ChangePoint
-from harness.history.states import State, judge_series
-from tests.history.nights import changed, entries, key, noise, season, series
+from harness.history.states import State
+from tests.history.nights import changed, entries, judge_series, key, noise, season, series
 
 
 def test_the_size_of_a_change_and_the_day_of_a_run():

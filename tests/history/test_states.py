@@ -3,8 +3,9 @@
 import itertools
 from dataclasses import replace
 
-from harness.history.states import State, find_changes, judge_series
+from harness.history.states import State, find_changes
 from harness.model.history import Decision
+from tests.history.nights import judge_series
 from tests.history.series import KEY, noise, of_line, series, stepped
 
 LOCK = {"lock": "bbbbbbbbbbbb"}

@@ -142,7 +142,7 @@ def no_widths(_: Sequence[Launch]) -> dict[str, float]:
 
 
 def job(cell: Cell, sampling: Sampling) -> Job:
-    return Job(cell, "step.py", {}, sampling, Limits(), {})
+    return Job(cell, "step.py", {}, sampling, Limits(gpus=("0",)), {})
 
 
 def staged(
@@ -156,8 +156,8 @@ def staged(
     pairs: Pairs | None = None,
 ) -> RunExecutor:
     clock = backend.clock if isinstance(backend, Backstage) else Clock()
-    walk = RunExecutor(planned, folder, backend, REQUIREMENTS, job, listener or Silent(), widths, watch)  # type: ignore[arg-type]
-    return replace(walk, pairs=pairs or {}, clock=clock)
+    walk = RunExecutor(planned, folder, backend, REQUIREMENTS, job, listener or Silent(), widths)  # type: ignore[arg-type]
+    return replace(walk, pairs=pairs or {}, clock=clock, gpu_watch=watch)
 
 
 def walk(

@@ -13,12 +13,12 @@ from harness.backends.docker import bake, code_volumes, gpu_refusals, gpu_trial,
 from harness.backends.docker.container import create_container
 from harness.backends.docker.engine import NAME, Engine, connect
 from harness.backends.docker.image_verification import verify_image
-from harness.backends.docker.images import Images, check_registry
+from harness.backends.docker.images import Images
 from harness.backends.docker.priority import SHARES, Priority, find_priority
 from harness.backends.docker.removal import remove_containers
 from harness.backends.docker.specification import CELL_LABEL, RUN_LABEL, Specification
 from harness.backends.events import Events
-from harness.backends.protocol import ImageBackend
+from harness.backends.protocol import RegisteredBackend
 from harness.backends.untrusted_text import Tail
 from harness.backends.verification import Verification
 from harness.machine import host
@@ -34,7 +34,7 @@ from harness.model.backend import (
     WheelRecipe,
 )
 from harness.model.environment import Device, Requirement
-from harness.model.errors import CannotRunHereError
+from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import GpuHost
 from harness.model.launch import Job, Limits, Outcome, Status
 from harness.model.texts import counted
@@ -43,7 +43,7 @@ from harness.model.texts import counted
 _TRIAL_SECONDS = 60.0
 
 
-class DockerBackend(ImageBackend):
+class DockerBackend(RegisteredBackend):
     """Runs launches in containers. It contacts the engine only when it needs the engine.
 
     `root` is the folder with docker-bake.hcl and images/. `run` is the run's id, which labels its containers.
@@ -257,7 +257,9 @@ class DockerBackend(ImageBackend):
 
     def check_push(self) -> None:
         """Raise UsageError if there is no registry to push to."""
-        check_registry()
+        if not recipe.get_registry():
+            advice = "Set REGISTRY, with a slash at the end: REGISTRY=registry.example.org/team/"
+            raise UsageError("REGISTRY is not set, so images can't be pushed.", advice)
 
     def can_move(self) -> bool:
         """Return whether launches can be moved: the engine is here, has all of the CPUs, and can pin containers."""

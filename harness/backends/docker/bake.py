@@ -55,16 +55,6 @@ def get_version() -> str | None:
     return None if process.returncode else process.stdout
 
 
-def check() -> None:
-    """Raise CannotRunHereError if there is no `docker buildx`."""
-    if get_version() is None:
-        reason = "buildx isn't installed" if shutil.which("docker") else "the docker command isn't installed"
-        raise CannotRunHereError(
-            f"Images can't be built with `docker buildx bake`, because {reason}.",
-            "Install the docker command with buildx (Debian: docker-cli and docker-buildx), or pass --backend local.",
-        )
-
-
 def make_environ() -> dict[str, str]:
     """Return the environment variables for buildx. If its usual folder can't be written, it uses harness's cache."""
     folder = f"{os.environ.get('DOCKER_CONFIG') or '~/.docker'}/buildx"
@@ -103,7 +93,13 @@ class Builder:
 
     def check(self, *, uses_images: bool) -> None:
         """Raise CannotRunHereError if nothing can be built here. `uses_images` if an image of the engine is a base."""
-        check()
+        if get_version() is None:
+            reason = "buildx isn't installed" if shutil.which("docker") else "the docker command isn't installed"
+            raise CannotRunHereError(
+                f"Images can't be built with `docker buildx bake`, because {reason}.",
+                "Install the docker command with buildx (Debian: docker-cli and docker-buildx), or pass --backend "
+                "local.",
+            )
         if uses_images:
             check_driver()
 

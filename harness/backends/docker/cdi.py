@@ -12,8 +12,11 @@ FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 
 def list_device_names(folders: Iterable[Path]) -> list[str]:
     """Return the names of NVIDIA's devices in folders of CDI specifications, in order, each once."""
-    paths = [path for folder in folders for path in sorted(folder.glob("*")) if path.suffix in (".json", ".yaml")]
-    return list(dict.fromkeys(name for path in paths for name in read_device_names(path)))
+    return list(dict.fromkeys(name for path in _list_files(folders) for name in read_device_names(path)))
+
+
+def _list_files(folders: Iterable[Path]) -> list[Path]:
+    return [path for folder in folders for path in sorted(folder.glob("*")) if path.suffix in (".json", ".yaml")]
 
 
 def read_device_names(path: Path) -> list[str]:
@@ -34,10 +37,5 @@ def read_device_names(path: Path) -> list[str]:
 
 def find_specification(folders: Iterable[Path], gpus: Sequence[str]) -> Path | None:
     """Return the CDI specification that an engine uses for the GPUs, or None. Later folders take precedence."""
-    paths = [
-        path
-        for folder in folders
-        for path in sorted(folder.glob("*"))
-        if path.suffix in {".json", ".yaml"} and not set(gpus).isdisjoint(read_device_names(path))
-    ]
+    paths = [path for path in _list_files(folders) if not set(gpus).isdisjoint(read_device_names(path))]
     return paths[-1] if paths else None

@@ -23,7 +23,6 @@ from harness.backends.docker.specification import (
     RUN_LABEL,
     UID,
     Specification,
-    format_cpus,
     make_options,
 )
 from harness.backends.untrusted_text import Tail
@@ -92,7 +91,10 @@ class Container:
         """Start the container, with readers for its output."""
         self._reads = {STDOUT: stdout, STDERR: stderr}
         with raise_as_sentences("run a container"):
-            self._attach()
+            stdin = {"stdin": 1} if self._takes_words else {}
+            self._stream = self._api.attach_socket(self._name, params={"stdout": 1, "stderr": 1, "stream": 1, **stdin})
+            # for a plain connection, the SDK returns an object that can only read, so use its socket
+            self._socket = getattr(self._stream, "_sock", self._stream)
             self.requested_at = time.time()
             self._next_disk_check = time.monotonic() + DISK_SECONDS
             self._api.start(self._name)
@@ -119,7 +121,7 @@ class Container:
         shares = self._priority.get_shares(cpus) if self._priority else None
         with raise_as_sentences("move a container to other CPUs (not needed with --interleave launches)"):
             try:
-                self._api.update_container(self._name, cpuset_cpus=format_cpus(cpus), cpu_shares=shares)
+                self._api.update_container(self._name, cpuset_cpus=",".join(map(str, cpus)), cpu_shares=shares)
             except APIError:
                 if self._api.inspect_container(self._name)["State"]["Running"]:
                     raise
@@ -200,24 +202,23 @@ class Container:
                 no_artifacts.refuse("the artifacts", error.message)
             return no_artifacts
 
-    def _attach(self) -> None:
-        stdin = {"stdin": 1} if self._takes_words else {}
-        self._stream = self._api.attach_socket(self._name, params={"stdout": 1, "stderr": 1, "stream": 1, **stdin})
-        # for a plain connection, the SDK returns an object that can only read, so use its socket
-        self._socket = getattr(self._stream, "_sock", self._stream)
-
     def _receive_next(self, deadline: float) -> bytes:
-        """Return the next bytes of the connection, and check the container's disk use."""
+        """Return the next bytes of the connection, empty at its end, and check the container's disk use.
+
+        Raises TimeoutError if no bytes arrive before the deadline.
+        """
         while True:
             now = time.monotonic()
             if now >= self._next_disk_check:
                 self._watch_disk()
                 self._next_disk_check = time.monotonic() + DISK_SECONDS
-            try:
-                return self._receive(min(deadline, self._next_disk_check) - now)
-            except TimeoutError:
-                if time.monotonic() >= deadline:
-                    raise
+            seconds = min(deadline, self._next_disk_check) - now
+            if seconds > 0:
+                self._socket.settimeout(seconds)
+                with suppress(TimeoutError):
+                    return self._read_socket()
+            if time.monotonic() >= deadline:
+                raise TimeoutError("no time is left")
 
     def _watch_disk(self) -> None:
         """Kill the container if it has written too much."""
@@ -229,13 +230,6 @@ class Container:
             if written_bytes > DISK_LIMIT and not self._written_bytes:
                 self._written_bytes = written_bytes
                 self._kill()
-
-    def _receive(self, seconds: float) -> bytes:
-        """Return the next bytes; empty at the end. Raises TimeoutError if no bytes arrive within `seconds`."""
-        if seconds <= 0:
-            raise TimeoutError("no time is left")
-        self._socket.settimeout(seconds)
-        return self._read_socket()
 
     def _read_socket(self) -> bytes:
         try:

@@ -60,8 +60,13 @@ class Engine:
     @cached_property
     def info(self) -> Mapping[str, Any]:
         """The output of `docker info`."""
-        with raise_as_sentences("report its configuration"), _wait_longer(self.api):
-            return dict(self.api.info())
+        usual_timeout = self.api.timeout
+        self.api.timeout = max(usual_timeout, ENGINE_TIMEOUT)  # an engine starts programs for its answer
+        try:
+            with raise_as_sentences("report its configuration"):
+                return dict(self.api.info())
+        finally:
+            self.api.timeout = usual_timeout
 
     @property
     def version(self) -> str:
@@ -129,7 +134,10 @@ def connect() -> Engine:
     endpoint, setting = os.environ.get("DOCKER_HOST", ""), "DOCKER_HOST"
     try:
         endpoint, setting = _find_address()
-        _check_listening(endpoint)
+        if endpoint.startswith("unix://"):
+            # the SDK would wrap the system's error, and leave its connection open
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(endpoint.removeprefix("unix://"))
         start_time = time.monotonic()
         engine = Engine(docker.from_env(timeout=max(get_timeout(), ENGINE_TIMEOUT)).api, endpoint)
         # a machine under load also answers later requests slowly
@@ -146,16 +154,6 @@ def connect() -> Engine:
         raise CannotRunHereError(f"Docker Engine does not answer at {place}: {_find_cause(error)}.", advice) from None
     weakref.finalize(engine, engine.api.close)
     return engine
-
-
-@contextmanager
-def _wait_longer(api: "APIClient") -> Iterator[None]:
-    """Wait longer for the answers to requests in the block. To report its configuration, an engine starts programs."""
-    usual, api.timeout = api.timeout, max(api.timeout, ENGINE_TIMEOUT)
-    try:
-        yield
-    finally:
-        api.timeout = usual
 
 
 def get_timeout() -> int:
@@ -190,16 +188,6 @@ def _find_address() -> tuple[str, str]:
     if context is None:
         raise DockerException("this Docker context does not exist")
     return str(context.Host), f"the context {context.name!r}"
-
-
-def _check_listening(address: str) -> None:
-    """Raise the system's OSError if no process listens on a socket.
-
-    The SDK would wrap this error, and leave its connection open.
-    """
-    if address.startswith("unix://"):
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(address.removeprefix("unix://"))
 
 
 @contextmanager

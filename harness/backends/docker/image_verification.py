@@ -36,19 +36,14 @@ def verify_image(engine: Engine, image: str, requirement: Requirement, run: str)
     if environment.gpu_image:
         # NVIDIA's image has packages that aren't in the lock
         verification = replace(verification, extra={})
-    if environment.architecture != engine.architecture:
-        verification = replace(verification, imported=_import_tensorflow(engine, image, environment, run))
+    if environment.architecture != engine.architecture:  # the processor is emulated
+        stdout, stderr, ending = run_script(engine, image, _IMPORT, run=run, seconds=_IMPORT_SECONDS)
+        if not ending.clean:
+            raise CannotRunHereError(f"{environment.name} could not import TensorFlow ({ending}):\n{stderr}")
+        verification = replace(verification, imported=stdout.strip())
     if requirement.device is Device.GPU and environment.is_unread:
         verification = replace(verification, read=_read_gpu_code(engine, image, environment, run))
     return verification
-
-
-def _import_tensorflow(engine: Engine, image: str, environment: Environment, run: str) -> str:
-    """Import TensorFlow with an emulated processor. Return its version and the processor's architecture."""
-    stdout, stderr, ending = run_script(engine, image, _IMPORT, run=run, seconds=_IMPORT_SECONDS)
-    if not ending.clean:
-        raise CannotRunHereError(f"{environment.name} could not import TensorFlow ({ending}):\n{stderr}")
-    return stdout.strip()
 
 
 def _read_gpu_code(engine: Engine, image: str, environment: Environment, run: str) -> Environment | None:

@@ -31,7 +31,7 @@ from harness.model.backend import (
     WheelRecipe,
 )
 from harness.model.environment import Device, Requirement, normalize_architecture
-from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
+from harness.model.errors import CannotRunHereError, UnavailableError
 from harness.model.texts import joined
 
 #: The largest number of builds at a time. With more, builds would wait for the disk, because they copy packages.
@@ -161,11 +161,7 @@ class Images:
             )
 
     def push(self, requirements: Iterable[Requirement], progress: Progress) -> None:
-        """Push images of the engine to the registry in REGISTRY.
-
-        Raises UsageError if REGISTRY isn't set, and CannotRunHereError.
-        """
-        check_registry()
+        """Push images of the engine to the registry in REGISTRY. Raises CannotRunHereError."""
         for requirement in requirements:
             name, tag = requirement.environment.name, recipe.make_tag(requirement)
             progress(PreparationStep(name, f"pushing {tag}"))
@@ -350,10 +346,3 @@ def _find_bases(requirements: Iterable[Requirement]) -> list[Requirement]:
 
 def _make_image(entry: Mapping[str, Any], labelled: Mapping[str, Any]) -> Image:
     return Image(entry["Id"], labelled.get("Labels") or {}, entry.get("Size", 0))
-
-
-def check_registry() -> None:
-    """Raise UsageError if there is no registry to push to."""
-    if not recipe.get_registry():
-        advice = "Set REGISTRY, with a slash at the end: REGISTRY=registry.example.org/team/"
-        raise UsageError("REGISTRY is not set, so images can't be pushed.", advice)

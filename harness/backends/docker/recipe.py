@@ -34,13 +34,9 @@ def get_registry() -> str:
 
 
 def make_tag(requirement: Requirement) -> str:
-    """Return the name of the image, which starts with the registry in REGISTRY."""
-    return make_reference(get_registry(), requirement.environment, requirement.device)
-
-
-def make_reference(registry: str, environment: Environment, device: Device) -> str:
-    """Return the name of an environment's image, as in docker-bake.hcl."""
-    return f"{registry}harness/{environment.name}:{device.value}{environment.suffix}"
+    """Return the name of the image, as in docker-bake.hcl. It starts with the registry in REGISTRY."""
+    environment = requirement.environment
+    return f"{get_registry()}harness/{environment.name}:{requirement.device.value}{environment.suffix}"
 
 
 def name_target(environment: Environment, device: Device) -> str:

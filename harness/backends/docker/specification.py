@@ -64,7 +64,7 @@ def make_options(engine: Engine, specification: Specification) -> dict[str, Any]
         pids_limit=512 + 16 * int(engine.info.get("NCPU", 1)),
         mem_limit=limits.memory_bytes,
         memswap_limit=limits.memory_bytes,
-        cpuset_cpus=None if limits.cpus is None else format_cpus(limits.cpus),
+        cpuset_cpus=None if limits.cpus is None else ",".join(map(str, limits.cpus)),
         cgroup_parent=priority.parent if priority else None,
         cpu_shares=priority.get_shares(limits.cpus) if priority else None,
         # no log: on the engine's disk, 100 MB of stderr would take 258 MB
@@ -88,11 +88,6 @@ def make_options(engine: Engine, specification: Specification) -> dict[str, Any]
         # the input is closed with the connection, so if harness is killed, no process waits for a word forever
         "stdin_open": specification.takes_words,
     }
-
-
-def format_cpus(cpus: Collection[int]) -> str:
-    """Format CPUs in the engine's format: `0,2`."""
-    return ",".join(map(str, cpus))
 
 
 def get_owner() -> str:

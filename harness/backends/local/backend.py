@@ -118,7 +118,7 @@ class LocalBackend(RegisteredBackend):
 
     def give_priority(self, cpus: Collection[int]) -> list[str]:
         """Give launches on these CPUs the lowest nice value, if this process may set it and other CPUs remain."""
-        if _can_give_priority(cpus):
+        if len(cpus) < (os.cpu_count() or 1) and niceness.can_lower():
             self._priority_cpus = tuple(cpus)
         return []
 
@@ -228,7 +228,3 @@ def _get_scratch_folder(run: str) -> Path:
 def _get_code_folder() -> Path:
     """Return the folder that contains the caches of compiled GPU code."""
     return get_cache_dir() / "gpu-code"
-
-
-def _can_give_priority(cpus: Collection[int]) -> bool:
-    return len(cpus) < (os.cpu_count() or 1) and niceness.can_lower()

@@ -95,7 +95,9 @@ class Environments:
                     shutil.rmtree(folder)
                 progress(PreparationStep(name, f"installing {requirement.environment.title} on Python {python}"))
                 self._install(python, requirement, folder)
-                _link_profiler(self.packages(requirement))
+                for library in self.packages(requirement).glob("cuda_cupti/lib/libcupti.so.*"):
+                    # a name that TensorFlow 2.5 to 2.11 tries after a name with CUDA's version
+                    library.with_name("libcupti.so").symlink_to(library.name)
                 marker = {"lock": requirement.lock.sha256, "python": str(python), "state": _hash_files(folder)}
                 write_atomically(folder / _MARKER, json.dumps(marker))
                 progress(PreparationStep(name, "installed", Stage.READY))
@@ -144,12 +146,6 @@ class Environments:
     ) -> tuple[int, str]:
         """Run a script in images/, for at most `seconds` if given. Returns its exit code and its output."""
         return child_process.run(["sh", str(self.root / "images" / script), *arguments], environ, seconds)
-
-
-def _link_profiler(packages: Path) -> None:
-    """Link CUPTI under a name that TensorFlow 2.5 to 2.11 tries after a name with CUDA's version."""
-    for library in packages.glob("cuda_cupti/lib/libcupti.so.*"):
-        library.with_name("libcupti.so").symlink_to(library.name)
 
 
 def _hash_files(folder: Path) -> str:

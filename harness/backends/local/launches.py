@@ -91,21 +91,17 @@ class Launches:
         with explain_unwritable(f"The folder {parent}", "To use another folder, set HARNESS_CACHE_DIR."):
             parent.mkdir(parents=True, exist_ok=True)
             folder = Path(tempfile.mkdtemp(dir=parent))
-            _write_files(folder, files)
+            for name, content in files.items():
+                path = folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            (folder / worker.ARTIFACTS).mkdir()
         try:
             yield folder
         finally:
             remove_folder(folder)
             with suppress(OSError):  # the folder may contain another launch of this run
                 parent.rmdir()
-
-
-def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    (folder / worker.ARTIFACTS).mkdir()
 
 
 @contextmanager

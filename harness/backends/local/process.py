@@ -52,12 +52,6 @@ class _Started:
 _STARTED = _Started()
 
 
-def _become_subreaper() -> None:
-    """Make this process the parent of orphans of its launches, such as a child in another session."""
-    with contextlib.suppress(OSError, AttributeError):  # systems other than Linux don't have this function
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
 def _read_clock() -> float:
     """Return the seconds since the machine was started: a clock that can't be set."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
@@ -124,7 +118,8 @@ class LocalProcess:
 
     def start(self, stdout: Read, stderr: Read) -> None:
         """Start the command. Raises CannotRunHereError if it may not run on its CPUs."""
-        _become_subreaper()
+        with contextlib.suppress(OSError, AttributeError):  # systems other than Linux don't have this function
+            ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         if not _STARTED.pids:
             _STARTED.first_start = _read_clock()
         with contextlib.ExitStack() as stack:

@@ -174,11 +174,6 @@ def check_gpu(gpu: Gpu) -> CheckResult:
     )
 
 
-def report_unavailable_gpus(error: str, advice: str) -> CheckResult:
-    """Return the result for requested GPUs that launches can't get. `error` is the reason."""
-    return make_result("requested GPUs", Level.BAD, error, advice)
-
-
 def check_gpu_settings(gpu: Gpu) -> list[CheckResult]:
     """Check a GPU's settings. Return one result for each setting that affects measurements."""
     checks = (_check_compute_mode, _check_persistence, _check_clocks, _check_power_limit, _check_display)

@@ -130,15 +130,11 @@ def read(library: Any = None) -> GpuHost:
             gpus = [gpu for index in range(count) if (gpu := _read_gpu(nvml, index)) is not None]
             if not gpus:
                 return GpuHost(absent=f"the NVIDIA driver {driver} {'cannot use its GPU' if count else 'sees no GPU'}")
-            return GpuHost(gpus=gpus, driver=driver, cuda=_read_cuda(nvml))
+            number = call_library(nvml, nvml.nvmlSystemGetCudaDriverVersion_v2)  # 12040 is CUDA 12.4
+            cuda = None if number is None else (number // 1000, number % 1000 // 10)
+            return GpuHost(gpus=gpus, driver=driver, cuda=cuda)
     except LibraryUnavailableError as error:
         return GpuHost(absent=str(error), mend=error.mend)
-
-
-def _read_cuda(nvml: Any) -> tuple[int, int] | None:
-    # 12040 is CUDA 12.4
-    number = call_library(nvml, nvml.nvmlSystemGetCudaDriverVersion_v2)
-    return None if number is None else (number // 1000, number % 1000 // 10)
 
 
 def _read_gpu(nvml: Any, index: int) -> Gpu | None:

@@ -5,7 +5,6 @@ import os
 import re
 import threading
 import time
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -149,15 +148,11 @@ def _compute_energy(instants: Sequence[Instant], window: tuple[float, float] | N
         return {}
     if window[0] < counters[0][0] or window[1] > counters[-1][0]:
         return {}
-    start_joules, end_joules = (_interpolate(counters, time) for time in window)
+    import numpy as np  # noqa: PLC0415 - it loads slowly
+
+    times, joules = zip(*counters, strict=True)
+    start_joules, end_joules = map(float, np.interp(window, times, joules))
     return {"gpu_energy_joules": end_joules - start_joules} if end_joules >= start_joules else {}
-
-
-def _interpolate(points: Sequence[tuple[float, float]], time: float) -> float:
-    """Interpolate the value at a time between the points, which are in order of time."""
-    index = max(1, bisect_left(points, time, key=lambda point: point[0]))
-    (start, low), (end, high) = points[index - 1], points[index]
-    return low + (high - low) * (time - start) / (end - start) if end > start else high
 
 
 def _combine_values(instant: Instant, field: str, combine_gpus: Summary) -> float | None:

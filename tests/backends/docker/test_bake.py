@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.backends.docker.bake import LENGTH, LINES, Builder, BuildLog, check, check_driver, make_environ
+from harness.backends.docker.bake import LENGTH, LINES, Builder, BuildLog, check_driver, make_environ
 from harness.files import get_cache_dir
 from harness.model.errors import CannotRunHereError
 from tests.errors import catch_text
@@ -22,6 +22,10 @@ def docker(tmp_path, monkeypatch):
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
     return make
+
+
+def check():
+    Builder(Path()).check(uses_images=False)
 
 
 def test_what_is_missing_for_builds_is_told(docker, tmp_path, monkeypatch, snapshot):

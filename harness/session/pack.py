@@ -15,10 +15,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from harness.backends import registry
+from harness.backends.docker.images import Images
 from harness.environments import adhoc, index
 from harness.environments.index import File
 from harness.files import read, remove_unfinished, replace_file, write_atomically
-from harness.model.backend import ImageStore
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UsageError, explain_unwritable
 from harness.project import Project
@@ -31,7 +32,7 @@ def fill(
     folder: Path,
     project: Project,
     requirements: Sequence[Requirement],
-    images: ImageStore | None,
+    images: Images | None,
     say: Callable[[str], object],
 ) -> list[Path]:
     """Fetch everything that builds of these environments need into a folder, and return the files.
@@ -49,11 +50,10 @@ def fill(
         ]
 
 
-def use(folder: Path, images: Callable[[], ImageStore], say: Callable[[str], object]) -> Path:
-    """Load a pack's base images and save its locks. Return the folder of its packages.
+def use(folder: Path, say: Callable[[str], object]) -> Path:
+    """Load a pack's base images into the engine, and save its locks. Return the folder of its packages.
 
-    `images` is called only if the pack has images. `say` receives a line about each image. Raises UsageError if the
-    folder isn't a pack, and CannotRunHereError.
+    `say` receives a line about each image. Raises UsageError if the folder isn't a pack, and CannotRunHereError.
     """
     wheels = folder / "wheels"
     if not wheels.is_dir():
@@ -62,7 +62,7 @@ def use(folder: Path, images: Callable[[], ImageStore], say: Callable[[str], obj
         )
     archives = sorted((folder / "images").glob("*.tar"))
     if archives:
-        store = images()
+        store = registry.open_image_backend(Project.find().root).images
         for archive in archives:
             say(f"loaded {', '.join(store.load(archive))}")
     for path in sorted((folder / "locks").glob("*")):
@@ -74,7 +74,7 @@ def use(folder: Path, images: Callable[[], ImageStore], say: Callable[[str], obj
 
 
 def _save_images(
-    store: ImageStore, requirements: Sequence[Requirement], folder: Path, say: Callable[[str], object]
+    store: Images, requirements: Sequence[Requirement], folder: Path, say: Callable[[str], object]
 ) -> list[Path]:
     """Save the base images of the environments, except those with a file. Return the files."""
     remove_unfinished(folder)
