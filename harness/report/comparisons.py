@@ -105,7 +105,7 @@ def count_verdicts(verdicts: Iterable[Verdict | None]) -> str:
     return ", ".join(f"{counts[verdict]} {phrases.get(verdict, verdict)}" for verdict in _ORDER if counts[verdict])
 
 
-def explain_withheld(findings: Sequence[Finding], rows_text: str = "") -> str:
+def explain_withheld(findings: Sequence[Finding | ComparisonLine], rows_text: str = "") -> str:
     """Return the reason for missing verdicts, as a clause. `rows_text` names the rows: `with fit and with predict`."""
     withheld = {finding.compared.withheld for finding in findings}
     start = f"no verdict {rows_text}".rstrip()

@@ -18,13 +18,15 @@ from harness.model.defaults import MARGIN
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.launch import Launch, Status
 from harness.model.run import Run, Stop, StopReason
-from harness.model.scenario import BEFORE_AND_AFTER, ENVIRONMENT, SIDE, Cell, Comparison
+from harness.model.scenario import Cell
 from harness.model.texts import counted
 from harness.report import escape, files, sections
 from harness.report.blocks import Figure, Section, Table, Where
 from harness.report.charts.drawing import DrawingError, drawer
+from harness.report.comparisons import list_all_lines
 from harness.report.escape import escape_terminal
 from harness.report.formats import render, render_template
+from harness.report.judged import can_regress
 from harness.report.sections import measurement, summary
 from harness.store.folder import RunFolder, pause_garbage_collection
 
@@ -266,20 +268,9 @@ def gate(found: "Results | Pair") -> Gate:
     """
     verdicts: set[Verdict | None]
     if isinstance(found, Results):
-        verdicts = {
-            value.compared.verdict
-            for table in found.all_tables
-            for row in table.rows
-            for head, value in table.values(row)
-            if head.comparison and _can_regress(head.comparison) and value.compared
-        }
+        verdicts = {line.compared.verdict for line in list_all_lines(found) if can_regress(line.entry)}
     else:
         verdicts = {*found.changes.deciding}
     if not verdicts - {None, Verdict.DIFFERENT_WORK}:
         return Gate.NOTHING_JUDGED
     return Gate.SLOWER if Verdict.SLOWER in verdicts else Gate.PASSED
-
-
-def _can_regress(comparison: Comparison) -> bool:
-    versions = (comparison.against, comparison.plus) == BEFORE_AND_AFTER
-    return comparison.along == ENVIRONMENT or (comparison.along == SIDE and versions)
