@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -21,8 +22,10 @@ from harness.model.backend import Progress
 from harness.model.errors import Exit, Problem, UnavailableError
 from harness.model.run import Run
 from harness.model.texts import counted, escape_json, joined
-from harness.report import judged
 from harness.runner.executor import WalkListener
+
+if TYPE_CHECKING:
+    from harness.report.judged import JudgedPatch
 
 #: The maximum number of scenario errors that are printed. The report has the others.
 MOST_ERRORS = 3
@@ -210,6 +213,8 @@ def show(
     report.show(ended.written, ended.results, tables=not json, only=only, end=is_complete)
     _print_raised_errors(ended)
     if is_complete:
+        from harness.report import judged  # noqa: PLC0415 - only these options need it
+
         verdict = judged.judge(ended.results) if judge or exit_verdict else None
         if json and verdict:
             sys.stdout.write(judged.render(verdict))
@@ -237,7 +242,7 @@ def _print_raised_errors(ended: session.Ended) -> None:
         say(f"details.md has {counted(len(errors) - MOST_ERRORS, 'more error')}.")
 
 
-def choose_exit_code(ended: session.Ended, fail_on: FailOn | None, verdict: judged.JudgedPatch | None = None) -> Exit:
+def choose_exit_code(ended: session.Ended, fail_on: FailOn | None, verdict: "JudgedPatch | None" = None) -> Exit:
     """Return the exit code of a run. Failed cells take precedence over a gate. A run without a result has failed.
 
     With a `verdict`, a run without failed cells ends with the code of the verdict, and the gate isn't used.

@@ -13,7 +13,7 @@ from harness.analysis.results import Results
 from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import Deciding, Verdict, Withheld, describe_too_few
 from harness.model.defaults import FEWEST_ROUNDS
-from harness.model.scenario import GROWTH, STEP, Cell, Comparison
+from harness.model.scenario import BEFORE_AND_AFTER, ENVIRONMENT, GROWTH, SIDE, STEP, Cell, Comparison
 from harness.report import format, names
 
 #: Shown instead of a verdict.
@@ -79,6 +79,12 @@ def list_lines(table: ScenarioTable) -> list[ComparisonLine]:
 def list_all_lines(results: Results) -> list[ComparisonLine]:
     """Return the comparisons of all tables of a run."""
     return [line for table in results.all_tables for line in list_lines(table)]
+
+
+def can_regress(comparison: Comparison) -> bool:
+    """Return whether a comparison is along environments or versions, so that a slower side is a regression."""
+    versions = (comparison.against, comparison.plus) == BEFORE_AND_AFTER
+    return comparison.along == ENVIRONMENT or (comparison.along == SIDE and versions)
 
 
 def sort_by_size(lines: Iterable[ComparisonLine]) -> list[ComparisonLine]:

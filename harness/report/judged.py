@@ -10,8 +10,7 @@ from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
 from harness.analysis.work_equivalence import Work
 from harness.model.launch import BROKEN
-from harness.model.scenario import BEFORE_AND_AFTER, ENVIRONMENT, SIDE, Comparison
-from harness.report.comparisons import ComparisonLine, explain_withheld, list_all_lines, sort_by_size
+from harness.report.comparisons import ComparisonLine, can_regress, explain_withheld, list_all_lines, sort_by_size
 from harness.report.escape import dump_json, escape_terminal
 from harness.report.sections import measurement
 
@@ -59,12 +58,6 @@ class JudgedPatch:
     comparisons: Sequence[JudgedLine]
     more: int
     run: str
-
-
-def can_regress(comparison: Comparison) -> bool:
-    """Return whether a comparison is along environments or versions, so that a slower side is a regression."""
-    versions = (comparison.against, comparison.plus) == BEFORE_AND_AFTER
-    return comparison.along == ENVIRONMENT or (comparison.along == SIDE and versions)
 
 
 def judge(results: Results) -> JudgedPatch:

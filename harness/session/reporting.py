@@ -23,10 +23,8 @@ from harness.model.texts import counted
 from harness.report import escape, files, sections
 from harness.report.blocks import Figure, Section, Table, Where
 from harness.report.charts.drawing import DrawingError, drawer
-from harness.report.comparisons import list_all_lines
 from harness.report.escape import escape_terminal
 from harness.report.formats import render, render_template
-from harness.report.judged import can_regress
 from harness.report.sections import measurement, summary
 from harness.store.folder import RunFolder, pause_garbage_collection
 
@@ -266,6 +264,8 @@ def gate(found: "Results | Pair") -> Gate:
     Only comparisons of environments and of scenario versions count. A comparison along another axis isn't a
     regression: for example, eager mode can be slower than graph mode.
     """
+    from harness.report.comparisons import can_regress, list_all_lines  # noqa: PLC0415 - reports don't need it here
+
     verdicts: set[Verdict | None]
     if isinstance(found, Results):
         verdicts = {line.compared.verdict for line in list_all_lines(found) if can_regress(line.entry)}
