@@ -32,7 +32,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     }
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     named = {name: (title, TypeAdapter(kind).json_schema()) for name, (title, kind) in documents.items()}
-    named["command.v1.schema.json"] = ("what a command prints on stdout with --json", _describe_commands())
+    named["command.v1.schema.json"] = ("the documents of --json", _describe_commands())
     report = TypeAdapter(json_.Document).json_schema(schema_generator=_ReportSchema, mode="serialization")
     named[f"report.v{json_.SCHEMA}.schema.json"] = ("harness report --format json", report)
     return {name: {**draft, **schema, "title": title} for name, (title, schema) in named.items()}

@@ -3,7 +3,8 @@
 from harness.analysis.comparisons import Compared
 from harness.analysis.results import Results
 
-#: A version is tested for a cache if it takes at most this share of the time, and saves at least so many calls. It has
+#: A version is tested for a cache if it takes at most this share of the time, and saves at least this number of calls.
+#: It has
 #: a cache if its first call, compared with the other version's, makes at least the share FILLING of the saved calls.
 CACHED_TIME, SAVED_CALLS, FILLING = 0.8, 2.0, 0.5
 #: The work is gone if at most this share of the calls is left, of at least this many, and of the time.
@@ -20,7 +21,7 @@ def find_cheat(results: Results, compared: Compared) -> str:
         return ""
     saved = other.calls - work.calls
     if work.first is not None and other.first is not None and saved >= SAVED_CALLS:
-        # what both versions do only once, such as tracing, isn't part of the difference
+        # the difference excludes one-time work of both versions, such as tracing
         filling = (work.first - work.calls) - (other.first - other.calls)
         if filling >= FILLING * saved:
             return (
@@ -28,7 +29,7 @@ def find_cheat(results: Results, compared: Compared) -> str:
                 "they get what the first one stored"
             )
     # without the call of the step itself
-    left, of = work.calls - 1.0, other.calls - 1.0
-    if compared.ratio.value > LEFT_TIME or of < FEWEST_CALLS or left > LEFT_CALLS * of:
+    left, before = work.calls - 1.0, other.calls - 1.0
+    if compared.ratio.value > LEFT_TIME or before < FEWEST_CALLS or left > LEFT_CALLS * before:
         return ""
     return f"a step makes {work.calls:,.0f} calls instead of {other.calls:,.0f}, so it may leave out the work"

@@ -1,4 +1,4 @@
-"""The JSON documents of `--json`: of an error, and of a command without a document of its own."""
+"""The JSON documents of `--json` for errors, and for commands that define no document."""
 
 import functools
 import inspect
@@ -23,7 +23,7 @@ files: list[Path] = []
 
 @dataclass(frozen=True, slots=True)
 class ErrorDocument:
-    """An error: what was wrong, what to do next (empty if unknown), and the exit code of the command."""
+    """An error: its message, its advice (empty if there is none), and the exit code of the command."""
 
     error: str
     advice: str
@@ -32,9 +32,9 @@ class ErrorDocument:
 
 @dataclass(frozen=True, slots=True)
 class ResultDocument:
-    """The result of a command without a document of its own.
+    """The result of a command that defines no document.
 
-    `output` is what the command prints without --json: its lines, or its data if it prints JSON. `messages` are the
+    `output` contains the printed lines, or the data if they are JSON. `messages` are the
     lines on stderr. `files` are the reports and other results that were written. `exit` is the exit code.
     """
 
@@ -82,9 +82,9 @@ def with_json(command: Callable[..., None], name: str) -> Callable[..., None]:
 
     option = typer.Option("--json", help="Print the result as JSON on stdout.")
     json = inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, option])
-    own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters.values()]
-    run_command.__signature__ = inspect.Signature([*own, json])  # type: ignore[attr-defined]
-    run_command.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, json)}
+    parts = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters.values()]
+    run_command.__signature__ = inspect.Signature([*parts, json])  # type: ignore[attr-defined]
+    run_command.__annotations__ = {parameter.name: parameter.annotation for parameter in (*parts, json)}
     return run_command
 
 

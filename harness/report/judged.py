@@ -14,7 +14,7 @@ from harness.report.comparisons import ComparisonLine, can_regress, explain_with
 from harness.report.escape import dump_json, escape_terminal
 from harness.report.sections import measurement
 
-#: The document has fewer bytes than this. A text has at most so many characters, and a list so many entries.
+#: The document has fewer bytes than this. The other limits are for characters of a text and entries of a list.
 MOST_BYTES, MOST_CHARACTERS, MOST_ENTRIES = 2000, 150, 5
 
 
@@ -44,7 +44,7 @@ class JudgedLine:
 
 @dataclass(frozen=True, slots=True)
 class JudgedPatch:
-    """The verdict on a patch. `ratio` and `interval` are those of the comparison that decides it.
+    """The verdict on a patch. The deciding comparison has the `ratio` and the `interval`.
 
     `measurement` is the grade of the measurement, or empty. `comparisons` are the first ones, and `more` is the number
     of others.

@@ -70,7 +70,7 @@ def test_a_report_of_a_run_in_containers_loads_no_engine(harness, tmp_path):
     run = stored(tmp_path / "results", *example())
     names = load(harness.root, f"report {run}")
     assert not select((*FLEET, *ENGINE, "harness.runner."), names)
-    assert len(select(("harness.",), names)) <= 116
+    assert len(select(("harness.",), names)) <= 118
 
 
 @pytest.mark.slow

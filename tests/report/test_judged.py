@@ -1,4 +1,4 @@
-"""The verdict on a patch: what decides it, what makes it invalid, and that it stays small."""
+"""Tests of the verdict on a patch."""
 
 import json
 from collections.abc import Mapping
