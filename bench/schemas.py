@@ -10,8 +10,10 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from bench import reference
+from harness.cli import documents
 from harness.model import defaults, history, launch, run
 from harness.model.scenario import Scenario
+from harness.report import judged
 from harness.report.format import duration, level, share
 from harness.report.formats import json_
 
@@ -30,9 +32,26 @@ def schemas() -> dict[str, dict[str, Any]]:
     }
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     named = {name: (title, TypeAdapter(kind).json_schema()) for name, (title, kind) in documents.items()}
+    named["command.v1.schema.json"] = ("the documents of --json", _describe_commands())
     report = TypeAdapter(json_.Document).json_schema(schema_generator=_ReportSchema, mode="serialization")
     named[f"report.v{json_.SCHEMA}.schema.json"] = ("harness report --format json", report)
     return {name: {**draft, **schema, "title": title} for name, (title, schema) in named.items()}
+
+
+def _describe_commands() -> dict[str, Any]:
+    """Return the schema of the documents of --json. Lists, plans and launches have other fields than these."""
+    kinds = (documents.ErrorDocument, documents.ResultDocument, judged.JudgedPatch)
+    schema = TypeAdapter(kinds[0] | kinds[1] | kinds[2]).json_schema(mode="serialization")
+    for kind in kinds:
+        schema["$defs"][kind.__name__]["additionalProperties"] = False
+    other = {"type": "object", "not": {"anyOf": [{"required": [key]} for key in ("advice", "output", "reasons")]}}
+    schema["$defs"]["Other"] = {
+        **other,
+        "description": "A plan, a launch, a list by name, or a comparison of two runs.",
+    }
+    rows = {"type": "array", "items": {"type": "object"}, "description": "Rows, such as environments or scenarios."}
+    schema["anyOf"] += [{"$ref": "#/$defs/Other"}, rows]
+    return schema
 
 
 class _ReportSchema(GenerateJsonSchema):

@@ -53,10 +53,10 @@ pygments_dark_style = "a11y-high-contrast-dark"
 SECTIONS = {
     "Start": ("docs/index", "docs/tutorial", "docs/gallery"),
     "How-to guides": ("docs/how-to/*",),
-    "Reference": ("docs/reference/*",),
+    "Reference": ("docs/reference/*", "docs/skill/*"),
     "Explanation": ("docs/explanation/*",),
     "Results": ("docs/results/*", "docs/examples/*/report", "docs/examples/*/profile"),
-    "Development": ("CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT", "CHANGELOG", "docs/dev/*", "docs/dev/*/*"),
+    "Development": ("CONTRIBUTING", "AGENTS", "SECURITY", "CODE_OF_CONDUCT", "CHANGELOG", "docs/dev/*", "docs/dev/*/*"),
 }
 EXAMPLES = "docs/examples/"
 
@@ -203,11 +203,29 @@ def copy_home(app: Sphinx, error: Exception | None) -> None:
         shutil.copy(Path(app.outdir, f"{root_doc}.html"), Path(app.outdir, "index.html"))
 
 
+def list_pages(app: Sphinx, error: Exception | None) -> None:
+    """Write llms.txt (https://llmstxt.org): the pages by section, with titles, for programs that read the site."""
+    if error or app.builder.format != "html":
+        return
+    lines = [
+        "# harness",
+        "",
+        "> Finds out whether TensorFlow code became slower, by how much, and how certain that is.",
+    ]
+    for title, patterns in SECTIONS.items():
+        pages = sorted(page for page in app.env.found_docs if any(Path(page).match(pattern) for pattern in patterns))
+        names = [(app.env.titles[page].astext(), page) for page in pages if not page.startswith(EXAMPLES)]
+        if names:
+            lines += ["", f"## {title}", "", *(f"- [{name}]({page}.html)" for name, page in names)]
+    Path(app.outdir, "llms.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Connect the functions above."""
     app.connect("source-read", read_source)
     app.connect("html-page-context", complete_navigation, priority=900)
     app.connect("build-finished", copy_home)
+    app.connect("build-finished", list_pages)
     app.add_transform(Anchors)
     app.add_transform(FileLinks)
     app.add_transform(FlatExamples)

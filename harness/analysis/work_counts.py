@@ -23,11 +23,13 @@ class StepWork:
     """The work of a step: `counts` per step by the names in COUNTS.
 
     `functions` has, by file and name of a Python function, its calls, all calls within it, and its own calls of C
-    functions, per step. It is empty if there are too many functions.
+    functions, per step. It is empty if there are too many functions. `first` has all calls of the first call of the
+    step, per step; None if it wasn't counted.
     """
 
     counts: Mapping[str, float]
     functions: Mapping[tuple[str, str], tuple[float, float, float]]
+    first: float | None = None
 
     @property
     def calls(self) -> float:
@@ -46,6 +48,7 @@ def read_work(value: Any) -> StepWork | None:
                 for file, names in value["functions"].items()
                 for name, (calls, within, own) in names.items()
             },
+            sum(value["first"]) / steps if "first" in value else None,
         )
     except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError):
         return None

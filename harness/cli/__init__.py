@@ -15,18 +15,18 @@ from typing import Annotated, Any
 import typer
 
 from harness import __version__, package_data
-from harness.cli import advice, completion
+from harness.cli import advice, completion, documents
 from harness.cli.messages import (
     NO_WRITE,
+    describe_defect,
+    describe_not_written,
     handle_signals,
     is_denied,
     open_closed_streams,
     say,
-    say_defect,
-    say_not_written,
     say_problems,
 )
-from harness.model.errors import Exit, FileError, HarnessError
+from harness.model.errors import CannotRunHereError, Exit, FileError, HarnessError, UsageError
 from harness.project import find_settings_file
 
 #: The commands by heading, in the order in which help lists them. Each has a module in this package, with a function of
@@ -69,9 +69,11 @@ def _load_command(name: str) -> Any:
     if hasattr(module, "app"):
         for registered in module.app.registered_commands:
             registered.cls = advice.Command
+            own_name = registered.name or registered.callback.__name__
+            registered.callback = documents.with_json(registered.callback, f"{name} {own_name}")
         parent.add_typer(module.app, name=name, cls=advice.CommandGroup)
     else:
-        parent.command(name=name, cls=advice.Command)(getattr(module, name))
+        parent.command(name=name, cls=advice.Command)(documents.with_json(getattr(module, name), name))
     return typer.main.get_group(parent).commands[name]
 
 
@@ -114,7 +116,10 @@ def harness(
 
 
 def main() -> None:
-    """Run the command line. Print errors as sentences on stderr, and exit with the code of the error's class."""
+    """Run the command line. Print errors as sentences on stderr, and exit with the code of the error's class.
+
+    With --json, also print the error as a JSON document on stdout.
+    """
     open_closed_streams()
     # escape bytes of file names that aren't valid UTF-8
     if isinstance(sys.stdout, TextIOWrapper):
@@ -136,26 +141,32 @@ def main() -> None:
                 with suppress(BrokenPipeError):  # the reader has ended
                     sys.stdout.flush()
     except KeyboardInterrupt:
+        documents.print_error("interrupted", "", Exit.INTERRUPTED)
         sys.exit(Exit.INTERRUPTED)
-    except FileError as error:
-        say_problems(error.problems)
-        sys.exit(error.exit)
-    except HarnessError as error:
-        say(f"harness: {error}")
-        sys.exit(error.exit)
-    except MemoryError:
-        say(
-            "harness: This command needs more memory than is available. Finished launches are saved.\nRun it on a "
-            "machine with more memory, or raise the limit (`ulimit -v`, or the container's or CI job's limit)."
-        )
-        sys.exit(Exit.CANNOT_RUN_HERE)
     except Exception as error:  # noqa: BLE001 - any other error is a bug, which is reported in a sentence
-        if isinstance(error, OSError) and (error.errno in NO_WRITE or is_denied(error)):
-            say_not_written(error)
-            sys.exit(Exit.CANNOT_RUN_HERE)
-        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-            path_start = str(error.filename)[:60]
-            say(f"harness: Invalid path {path_start!r}…: expected at most 255 bytes per name, and 4,095 in total.")
-            sys.exit(Exit.USAGE)
-        say_defect(error)
-        sys.exit(Exit.DEFECT)
+        known = _explain(error)
+        if isinstance(known, FileError):
+            say_problems(known.problems)
+        else:
+            say(f"harness: {known}")
+        with suppress(OSError):  # the output may be the reason
+            documents.print_error(known.message, known.advice, known.exit)
+        sys.exit(known.exit)
+
+
+def _explain(error: Exception) -> HarnessError:
+    """Return an error as a sentence, with the exit code of its class."""
+    if isinstance(error, HarnessError):
+        return error
+    if isinstance(error, MemoryError):
+        return CannotRunHereError(
+            "This command needs more memory than is available. Finished launches are saved.",
+            "Run it on a machine with more memory, or raise the limit (`ulimit -v`, or the container's or CI job's "
+            "limit).",
+        )
+    if isinstance(error, OSError) and (error.errno in NO_WRITE or is_denied(error)):
+        return describe_not_written(error)
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        path_start = str(error.filename)[:60]
+        return UsageError(f"Invalid path {path_start!r}…: expected at most 255 bytes per name, and 4,095 in total.")
+    return describe_defect(error)

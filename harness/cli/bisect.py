@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from harness.bisect.request import BisectRequest
-from harness.cli import options
+from harness.cli import documents, options
 from harness.cli.messages import handle_signals, say
 from harness.model.errors import Exit, UsageError
 from harness.model.issues import HOW_TO_WRITE
@@ -91,5 +91,6 @@ def bisect(
     with handle_signals(lambda count: f"Stopping. To resume: {resume_command}" if count == 1 else ""):
         result = run.bisect(request, folder, ProgressPrinter(), wait=wait)
     terminal.show(result.sections)
+    documents.files.append(folder / "report.md")
     say(f"Report: {folder / 'report.md'}")
     raise typer.Exit(Exit.OK if result.is_confirmed else Exit.CELLS_FAILED)

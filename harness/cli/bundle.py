@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli import completion, options
+from harness.cli import completion, documents, options
 from harness.cli.messages import say
 from harness.plan.selection import parse_axes
 from harness.session.options import split_names
@@ -33,4 +33,5 @@ def bundle(
     selection = split_names(scenarios or [], "-s"), split_names(environments or [], "-e"), parse_axes(axes or [])
     text, archive = bundles.write(run, *selection)
     typer.echo(text)
+    documents.files.append(archive)
     say(f"Attach this file to the issue. It has the script and the package versions: {archive}")

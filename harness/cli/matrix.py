@@ -1,7 +1,7 @@
 """`harness matrix`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -80,12 +80,15 @@ def matrix(
             rich_help_panel=OptionPanel.PRECISION,
         ),
     ] = False,
+    exit_verdict: options.ExitVerdict = False,
     wait: options.Wait = False,
     dry_run: options.DryRun = False,
     json: Annotated[
         bool,
         typer.Option(
-            "--json", help="Print the plan or the launches as JSON on stdout.", rich_help_panel=OptionPanel.OUTPUT
+            "--json",
+            help="Print the plan or the launches as JSON on stdout. With --base, the last line is the verdict.",
+            rich_help_panel=OptionPanel.OUTPUT,
         ),
     ] = False,
 ) -> None:
@@ -112,17 +115,30 @@ def matrix(
         raise typer.Exit(show_plan(request, json=json))
     from harness.cli import running  # noqa: PLC0415 - not needed for --help and --dry-run
 
+    shared: Any = {"wait": wait, "json": json, "fail_on": fail_on, "exit_verdict": exit_verdict}
     if resume:
         _refuse_other_options(context)
         if dry_run:
             raise typer.Exit(show_rest(resume, request, unsettled=unsettled, json=json))
-        raise typer.Exit(running.resume(resume, request, unsettled=unsettled, wait=wait, json=json, fail_on=fail_on))
-    raise typer.Exit(running.run(request, wait=wait, json=json, fail_on=fail_on, by_history=history_rounds))
+        raise typer.Exit(running.resume(resume, request, unsettled=unsettled, **shared))
+    raise typer.Exit(running.run(request, judge=bool(base), by_history=history_rounds, **shared))
 
 
 def _refuse_other_options(context: typer.Context) -> None:
     """Raise UsageError if an option besides --resume would change the measurements of the run."""
-    allowed = ("resume", "rounds", "budget", "unsettled", "backend", "slots", "wait", "json", "fail_on", "dry_run")
+    allowed = (
+        "resume",
+        "rounds",
+        "budget",
+        "unsettled",
+        "backend",
+        "slots",
+        "wait",
+        "json",
+        "fail_on",
+        "exit_verdict",
+        "dry_run",
+    )
     refused_names = [name for name in options.find_passed_names(context) if name not in allowed]
     refused_options = [param.opts[0] for param in context.command.params if param.name in refused_names]
     if refused_options:

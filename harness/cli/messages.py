@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from harness import session
+from harness.cli import documents
 from harness.files import get_cache_dir, get_data_dir, suggest_remedy
-from harness.model.errors import Exit, FileError, Problem
+from harness.model.errors import CannotRunHereError, DefectError, Exit, FileError, Problem
 from harness.model.texts import escape, remove_password
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ NO_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def say(line: object) -> None:
-    """Print lines on stderr. Characters that a terminal would interpret are escaped."""
+    """Print lines on stderr. Characters that a terminal would interpret are escaped. `documents` also collects them."""
+    documents.messages += str(line).splitlines()
     print(wrap_lines(escape(str(line), keep="\n\t"), sys.stderr), file=sys.stderr, flush=True)
 
 
@@ -53,16 +55,16 @@ def open_closed_streams() -> None:
         say("harness: Standard output is closed, so output is discarded. To keep it: harness … > FILE")
 
 
-def say_not_written(error: OSError) -> None:
-    """Print an error about a file or an output that can't be written, with advice."""
+def describe_not_written(error: OSError) -> CannotRunHereError:
+    """Return the error about a file or an output that can't be written, with advice."""
     if error.filename is None:  # drop the buffered output, which couldn't be written at exit either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     variable = _find_variable(error)
     choice = f", or set {variable} to a folder that you can write to" if variable else ", then run the command again"
     verb = "accessed" if error.errno == errno.EACCES else "written"
-    say(
-        f"harness: {error.filename or 'The output'} cannot be {verb}: {error.strerror}. Finished launches are saved."
-        f"\n{suggest_remedy(error)}{choice}."
+    return CannotRunHereError(
+        f"{error.filename or 'The output'} cannot be {verb}: {error.strerror}. Finished launches are saved.",
+        f"{suggest_remedy(error)}{choice}.",
     )
 
 
@@ -116,8 +118,8 @@ def _wrap_line(line: str, width: int) -> Iterator[str]:
     yield wrapped
 
 
-def say_defect(error: Exception) -> None:
-    """Print a sentence about an internal error, with instructions for a bug report.
+def describe_defect(error: Exception) -> DefectError:
+    """Return the error about an internal error, with instructions for a bug report.
 
     `HARNESS_DEBUG=1` shows the traceback.
     """
@@ -129,10 +131,10 @@ def say_defect(error: Exception) -> None:
     if own_frames:
         location = f" at {Path(own_frames[-1].filename).relative_to(package.parent)}:{own_frames[-1].lineno}"
     message = remove_password(str(error))[:200]
-    say(
-        f"harness: this is a bug in harness: {type(error).__name__} {message!a}{location}. Finished "
-        "launches are saved.\nPlease report it with this line, your command, its file or run folder, the output of "
-        "`harness --version`, and the output of the command with HARNESS_DEBUG=1."
+    return DefectError(
+        f"this is a bug in harness: {type(error).__name__} {message!a}{location}. Finished launches are saved.",
+        "Please report it with this line, your command, its file or run folder, the output of `harness --version`, and "
+        "the output of the command with HARNESS_DEBUG=1.",
     )
 
 

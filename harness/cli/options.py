@@ -59,6 +59,15 @@ DryRun = Annotated[
         rich_help_panel=OptionPanel.OUTPUT,
     ),
 ]
+ExitVerdict = Annotated[
+    bool,
+    typer.Option(
+        "--exit-verdict",
+        help="Exit with the verdict: 10 faster, 11 slower, 12 same, 13 unclear, 14 invalid. With --json, the last "
+        "document is the verdict. Exit with 1 if a cell failed.",
+        rich_help_panel=OptionPanel.OUTPUT,
+    ),
+]
 Wait = Annotated[
     bool,
     typer.Option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness import session
-from harness.cli import completion
+from harness.cli import completion, documents
 from harness.cli.messages import say, say_torn
 from harness.files import write_output
 from harness.model.errors import CannotRunHereError, Exit, UsageError, explain_unwritable
@@ -114,6 +114,7 @@ def show(
         command = "" if has_command_above else continuation.command_to_continue(results)
         # on a separate line, so that the user can copy it
         say(f"{early_end} To continue the run:\n    {command}" if command else early_end)
+    documents.files += written.files
     main_file, *other_files = [path for path in written.files if path.parent.name != "charts"]
     other_names = f" (and {', '.join(path.name for path in other_files)})" if other_files else ""
     say(f"{'Profile' if main_file.stem == 'profile' else 'Report'}: {main_file}{other_names}")
@@ -125,5 +126,6 @@ def save(path: Path, data: bytes) -> None:
         raise CannotRunHereError(
             f"{path} cannot be written: the folder {path.parent} doesn't exist.", "Create the folder first."
         )
+    documents.files.append(path)
     with explain_unwritable(path, "Choose another file with --output."):
         write_output(path, data)

@@ -131,6 +131,7 @@ def run(
             rich_help_panel=OptionPanel.OUTPUT,
         ),
     ] = None,
+    exit_verdict: options.ExitVerdict = False,
     wait: options.Wait = False,
     dry_run: options.DryRun = False,
     json: Annotated[
@@ -174,4 +175,4 @@ def run(
         raise typer.Exit(show_plan(script_request, json=json))
     from harness.cli import running  # noqa: PLC0415 - as in `matrix`
 
-    raise typer.Exit(running.run(script_request, wait=wait, json=json, fail_on=fail_on))
+    raise typer.Exit(running.run(script_request, wait=wait, json=json, fail_on=fail_on, exit_verdict=exit_verdict))

@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from harness import session
 from harness.backends import registry
-from harness.cli import display, report
+from harness.cli import display, documents, report
 from harness.cli.dryrun import describe_shard
 from harness.cli.messages import choose_gate_exit, handle_signals, say, say_problems, say_refused
 from harness.cli.options import FailOn, FailOnClaim
@@ -22,6 +23,9 @@ from harness.model.errors import Exit, Problem, UnavailableError
 from harness.model.run import Run
 from harness.model.texts import counted, escape_json, joined
 from harness.runner.executor import WalkListener
+
+if TYPE_CHECKING:
+    from harness.report.judged import JudgedPatch
 
 #: The maximum number of scenario errors that are printed. The report has the others.
 MOST_ERRORS = 3
@@ -33,11 +37,14 @@ def run(
     wait: bool = False,
     json: bool = False,
     fail_on: FailOn | None = None,
+    exit_verdict: bool = False,
+    judge: bool = False,
     by_history: bool = False,
 ) -> Exit:
     """Measure a plan in the folder of a new run, and return the exit code.
 
-    If `by_history`, groups have only as many rounds as the history of this machine needs.
+    With `json`, and `judge` or `exit_verdict`, the last document is the verdict (report/judged.py). If
+    `by_history`, groups have only as many rounds as the history of this machine needs.
     """
     planned = _plan(request, _read_unavailable(request), wait=wait)
     if by_history:
@@ -51,7 +58,7 @@ def run(
     printer = ProgressPrinter()
     with handle_signals(printer.announce_stop):
         ended, missing_shards = _measure_plan(planned, printer, wait=wait)
-        code = show(ended, json=json, fail_on=fail_on)
+        code = show(ended, json=json, fail_on=fail_on, judge=judge, exit_verdict=exit_verdict)
         if not shard:
             _record(ended)
     return _report_missing_shards(missing_shards, code)
@@ -153,7 +160,14 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
 
 
 def resume(
-    folder: Path, request: session.Request, *, unsettled: bool, wait: bool, json: bool, fail_on: FailOn | None
+    folder: Path,
+    request: session.Request,
+    *,
+    unsettled: bool,
+    wait: bool,
+    json: bool,
+    fail_on: FailOn | None,
+    exit_verdict: bool = False,
 ) -> Exit:
     """Resume the run in a folder, and return the exit code. The request can set the slots, rounds and budget."""
     printer = ProgressPrinter()
@@ -178,22 +192,36 @@ def resume(
                 budget=budget,
                 unsettled=unsettled,
             )
-        code = show(ended, json=json, fail_on=fail_on)
+        code = show(ended, json=json, fail_on=fail_on, exit_verdict=exit_verdict)
         _record(ended)
     return _report_missing_shards(missing_shards, code)
 
 
-def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Collection[str] = ()) -> Exit:
-    """Print the results of a run, and return the exit code."""
+def show(
+    ended: session.Ended,
+    *,
+    json: bool,
+    fail_on: FailOn | None,
+    judge: bool = False,
+    exit_verdict: bool = False,
+    only: Collection[str] = (),
+) -> Exit:
+    """Print the results of a run, and return the exit code. With `json`, `judge` adds the verdict."""
     if json:
         sys.stdout.write(escape_json((ended.folder / "launches.jsonl").read_text(encoding="utf-8")))
     is_complete = not (ended.interrupted or ended.broken_off)
     report.show(ended.written, ended.results, tables=not json, only=only, end=is_complete)
     _print_raised_errors(ended)
     if is_complete:
-        return choose_exit_code(ended, fail_on)
-    if ended.broken_off:
-        say(f"harness: {ended.broken_off}")
+        from harness.report import judged  # noqa: PLC0415 - only these options need it
+
+        verdict = judged.judge(ended.results) if judge or exit_verdict else None
+        if json and verdict:
+            sys.stdout.write(judged.render(verdict))
+        return choose_exit_code(ended, fail_on, verdict if exit_verdict else None)
+    if error := ended.broken_off:
+        say(f"harness: {error}")
+        documents.print_error(error.message, error.advice, error.exit)
     state = "Ended early" if ended.broken_off else "Interrupted"
     if ended.results.run.plan.profile_calls:
         say(f"{state}. The report has the finished profiles. To get the other profiles, start a new run.")
@@ -214,10 +242,15 @@ def _print_raised_errors(ended: session.Ended) -> None:
         say(f"details.md has {counted(len(errors) - MOST_ERRORS, 'more error')}.")
 
 
-def choose_exit_code(ended: session.Ended, fail_on: FailOn | None) -> Exit:
-    """Return the exit code of a run. Failed cells take precedence over a gate. A run without a result has failed."""
+def choose_exit_code(ended: session.Ended, fail_on: FailOn | None, verdict: "JudgedPatch | None" = None) -> Exit:
+    """Return the exit code of a run. Failed cells take precedence over a gate. A run without a result has failed.
+
+    With a `verdict`, a run without failed cells ends with the code of the verdict, and the gate isn't used.
+    """
     if ended.broken or not session.has_numbers(ended.results):
         return Exit.CELLS_FAILED
+    if verdict and not ended.refused:
+        return Exit[f"VERDICT_{verdict.verdict.name}"]
     gate = choose_gate_exit(session.gate(ended.results), "No environment has a verdict") if fail_on else Exit.OK
     return Exit.CELLS_FAILED if ended.refused and gate is Exit.OK else gate
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness import session
-from harness.cli import completion
+from harness.cli import completion, documents
 from harness.cli.messages import format_columns, say_broken, tell_lines
 from harness.model import settings
 from harness.model.errors import Exit
@@ -105,6 +105,7 @@ def new(
 ) -> None:
     """Create a new scenario that you can run immediately."""
     new_file = session.scenarios.create(name, title, directory)
+    documents.files.append(new_file.path)
     name = new_file.path.stem
     is_below = new_file.path.is_relative_to(Path.cwd())
     path_text = str(new_file.path.relative_to(Path.cwd()) if is_below else new_file.path)

@@ -22,6 +22,12 @@ class Exit(IntEnum):
     NOTHING_SELECTED = 3
     CANNOT_RUN_HERE = 4
     SLOWER = 5
+    # the verdicts, only with --exit-verdict
+    VERDICT_FASTER = 10
+    VERDICT_SLOWER = 11
+    VERDICT_SAME = 12
+    VERDICT_UNCLEAR = 13
+    VERDICT_INVALID = 14
     DEFECT = 70
     INTERRUPTED = 130
 
@@ -100,6 +106,12 @@ def explain_unwritable(what: object, advice: str = "") -> Iterator[None]:
         yield
     except OSError as error:
         raise CannotRunHereError(f"{what} cannot be written: {error.strerror}.", advice) from None
+
+
+class DefectError(HarnessError):
+    """Error for a bug in harness."""
+
+    exit = Exit.DEFECT
 
 
 class NothingPreparedError(CannotRunHereError):

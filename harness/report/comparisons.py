@@ -13,7 +13,7 @@ from harness.analysis.results import Results
 from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import Deciding, Verdict, Withheld, describe_too_few
 from harness.model.defaults import FEWEST_ROUNDS
-from harness.model.scenario import GROWTH, STEP, Cell, Comparison
+from harness.model.scenario import BEFORE_AND_AFTER, ENVIRONMENT, GROWTH, SIDE, STEP, Cell, Comparison
 from harness.report import format, names
 
 #: Shown instead of a verdict.
@@ -81,6 +81,12 @@ def list_all_lines(results: Results) -> list[ComparisonLine]:
     return [line for table in results.all_tables for line in list_lines(table)]
 
 
+def can_regress(comparison: Comparison) -> bool:
+    """Return whether a comparison is along environments or versions, so that a slower side is a regression."""
+    versions = (comparison.against, comparison.plus) == BEFORE_AND_AFTER
+    return comparison.along == ENVIRONMENT or (comparison.along == SIDE and versions)
+
+
 def sort_by_size(lines: Iterable[ComparisonLine]) -> list[ComparisonLine]:
     """Sort comparisons: clear verdicts first, different work last, and otherwise by the ratio's distance from 1."""
     return sorted(
@@ -105,7 +111,7 @@ def count_verdicts(verdicts: Iterable[Verdict | None]) -> str:
     return ", ".join(f"{counts[verdict]} {phrases.get(verdict, verdict)}" for verdict in _ORDER if counts[verdict])
 
 
-def explain_withheld(findings: Sequence[Finding], rows_text: str = "") -> str:
+def explain_withheld(findings: Sequence[Finding | ComparisonLine], rows_text: str = "") -> str:
     """Return the reason for missing verdicts, as a clause. `rows_text` names the rows: `with fit and with predict`."""
     withheld = {finding.compared.withheld for finding in findings}
     start = f"no verdict {rows_text}".rstrip()

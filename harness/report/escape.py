@@ -125,10 +125,10 @@ def sanitize(value: Any) -> Any:
     return value
 
 
-def dump_json(value: Any) -> str:
-    """Return a JSON document with a line feed at its end. Every `<` is escaped, so it can't close a script element.
+def dump_json(value: Any, indent: int | None = 2) -> str:
+    """Return a JSON document with a line feed at its end; one line if `indent` is None.
 
-    The document contains no characters that a terminal would interpret.
+    Every `<` is escaped, so it can't close a script element, and so are characters that a terminal would interpret.
     """
-    text = json.dumps(sanitize(value), ensure_ascii=False, indent=2, allow_nan=False)
+    text = json.dumps(sanitize(value), ensure_ascii=False, indent=indent, allow_nan=False)
     return escape_json(text.replace("<", "\\u003c")) + "\n"

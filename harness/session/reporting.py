@@ -18,7 +18,7 @@ from harness.model.defaults import MARGIN
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.launch import Launch, Status
 from harness.model.run import Run, Stop, StopReason
-from harness.model.scenario import BEFORE_AND_AFTER, ENVIRONMENT, SIDE, Cell, Comparison
+from harness.model.scenario import Cell
 from harness.model.texts import counted
 from harness.report import escape, files, sections
 from harness.report.blocks import Figure, Section, Table, Where
@@ -264,22 +264,13 @@ def gate(found: "Results | Pair") -> Gate:
     Only comparisons of environments and of scenario versions count. A comparison along another axis isn't a
     regression: for example, eager mode can be slower than graph mode.
     """
+    from harness.report.comparisons import can_regress, list_all_lines  # noqa: PLC0415 - reports don't need it here
+
     verdicts: set[Verdict | None]
     if isinstance(found, Results):
-        verdicts = {
-            value.compared.verdict
-            for table in found.all_tables
-            for row in table.rows
-            for head, value in table.values(row)
-            if head.comparison and _can_regress(head.comparison) and value.compared
-        }
+        verdicts = {line.compared.verdict for line in list_all_lines(found) if can_regress(line.entry)}
     else:
         verdicts = {*found.changes.deciding}
     if not verdicts - {None, Verdict.DIFFERENT_WORK}:
         return Gate.NOTHING_JUDGED
     return Gate.SLOWER if Verdict.SLOWER in verdicts else Gate.PASSED
-
-
-def _can_regress(comparison: Comparison) -> bool:
-    versions = (comparison.against, comparison.plus) == BEFORE_AND_AFTER
-    return comparison.along == ENVIRONMENT or (comparison.along == SIDE and versions)

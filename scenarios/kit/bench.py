@@ -169,6 +169,7 @@ class Bench:
         if self._profiler is not None:
             return self._profile(step, steps)
         calls = -(-document // steps)
+        counted = self._count_first(step)
 
         def wait(samples, calls):
             self._emit_samples("turn", samples, calls, steps)
@@ -183,7 +184,7 @@ class Bench:
         self._emit("resources", warmup_steps=measurement.warm * steps, between_steps=measurement.untimed * steps)
         self.placed(measurement.result)
         self.observe_settings()  # now, because traced functions still exist
-        return (measurement.made + self._look(step, steps)) * steps
+        return (measurement.made + (counted is not None) + self._look(step, steps, counted)) * steps
 
     def once(self, step):
         """Time a single call of `step()`, without warm-up, as the result of this launch. Return the result of the call.
@@ -281,13 +282,21 @@ class Bench:
     def _watching(self):
         return self._compiled.watching(self._telemetry)
 
-    def _look(self, step, steps):
+    def _count_first(self, step):
+        """If this launch is thorough, call `step` once, and return its counts; otherwise None."""
+        if not self.thorough or self.document:
+            return None
+        from . import counting  # here, because the imports that every launch needs are timed
+
+        return counting.Counter().count(step, self._fetch)
+
+    def _look(self, step, steps, first=None):
         """If this launch is thorough, count the step's calls, and profile a GPU. Return how often `step` was called."""
         if not self.thorough:
             return 0
         from . import counting  # here, because the imports that every launch needs are timed
 
-        calls = counting.look(step, steps, self._fetch, self._emit)
+        calls = counting.look(step, steps, self._fetch, self._emit, first)
         tf = tensorflow_device.find_tensorflow()
         if self.device_name == GPU and tf is not None:
             from . import on_device

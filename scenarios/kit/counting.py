@@ -26,10 +26,11 @@ TRACER = "func_graph_from_py_func"
 REDRAWING = "_randbelow"
 
 
-def look(step, steps, fetch, emit):
+def look(step, steps, fetch, emit, first=None):
     """Count the calls of `step` twice, and report the counts, or why there are none. Return the number of its calls.
 
-    steps: the number of steps per call; fetch: waits for a result.
+    steps: the number of steps per call; fetch: waits for a result; first: the counts of the launch's first call, or
+    None. A cache that the first call fills shows in them.
     """
     started = perf_counter()
     fetch(step())
@@ -44,6 +45,8 @@ def look(step, steps, fetch, emit):
         elif counts[0] != counts[1]:
             text = "two calls of the step differ: {0[python]:,} and {1[python]:,} Python calls, {0[c]:,} and {1[c]:,} C"
             value = text.format(*counts)
+        elif first is not None:
+            value["first"] = [first["python"], first["c"]]
     emit("observation", name="work", value=value)
     return 1 + len(counts)
 

@@ -1,0 +1,122 @@
+"""The verdict on a patch as a small JSON document, for programs: `harness matrix --base REF --json`."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from harness.analysis import patches
+from harness.analysis.cells import cell_name
+from harness.analysis.results import Results
+from harness.analysis.verdicts import Verdict
+from harness.analysis.work_equivalence import Work
+from harness.model.launch import BROKEN
+from harness.report.comparisons import ComparisonLine, can_regress, explain_withheld, list_all_lines, sort_by_size
+from harness.report.escape import dump_json, escape_terminal
+from harness.report.sections import measurement
+
+#: The document has fewer bytes than this. The other limits are for characters of a text and entries of a list.
+MOST_BYTES, MOST_CHARACTERS, MOST_ENTRIES = 2000, 150, 5
+
+
+class PatchVerdict(StrEnum):
+    """The verdict on a patch. INVALID: the times can't be compared, because the sides didn't do the same work."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    SAME = "same"
+    UNCLEAR = "unclear"
+    INVALID = "invalid"
+
+
+#: The first of these verdicts that a comparison has is the verdict on the patch.
+_ORDER = (PatchVerdict.INVALID, PatchVerdict.SLOWER, PatchVerdict.FASTER, PatchVerdict.UNCLEAR, PatchVerdict.SAME)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedLine:
+    """A comparison: `ratio` is time(head) / time(base), and `interval` its interval, if there is one."""
+
+    what: str
+    verdict: PatchVerdict
+    ratio: float
+    interval: Sequence[float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPatch:
+    """The verdict on a patch. The deciding comparison has the `ratio` and the `interval`.
+
+    `measurement` is the grade of the measurement, or empty. `comparisons` are the first ones, and `more` is the number
+    of others.
+    """
+
+    verdict: PatchVerdict
+    ratio: float | None
+    interval: Sequence[float] | None
+    measurement: str
+    reasons: Sequence[str]
+    comparisons: Sequence[JudgedLine]
+    more: int
+    run: str
+
+
+def judge(results: Results) -> JudgedPatch:
+    """Return the verdict of a run's comparisons along environments or versions.
+
+    A side that failed or did other work makes it invalid. Otherwise, a slower comparison decides, then a faster one, an
+    unclear one, and the same. If the measurement is poor, the verdict is unclear.
+    """
+    reasons, lines, quality = list[str](), list[JudgedLine](), results.quality
+    for entry in results.missing:
+        if entry.status in BROKEN and not entry.partial:
+            reasons.append(f"{cell_name(entry.cells[0])} {entry.status.value}: {entry.reason}")
+    is_broken = bool(reasons)
+    for line in sort_by_size(entry for entry in list_all_lines(results) if can_regress(entry.entry)):
+        verdict, own_reasons = _judge_line(results, line)
+        ratio = line.compared.ratio
+        ends = [round(ratio.interval.low, 4), round(ratio.interval.high, 4)] if ratio.interval else None
+        lines.append(JudgedLine(escape_terminal(line.name, MOST_CHARACTERS), verdict, round(ratio.value, 4), ends))
+        reasons += own_reasons
+    deciding = next((line for verdict in _ORDER for line in lines if line.verdict is verdict), None)
+    verdict = deciding.verdict if deciding and not is_broken else PatchVerdict.INVALID
+    if not lines:
+        reasons.append("no comparison has a result of both sides")
+    elif results.is_poor and verdict is not PatchVerdict.INVALID:
+        verdict = PatchVerdict.UNCLEAR
+        reasons.insert(0, "the measurement is poor: measure again on an idle machine")
+    return JudgedPatch(
+        verdict,
+        deciding.ratio if deciding else None,
+        deciding.interval if deciding else None,
+        quality.grade.value if quality else "",
+        [escape_terminal(reason, MOST_CHARACTERS) for reason in dict.fromkeys(reasons)][:MOST_ENTRIES],
+        lines[:MOST_ENTRIES],
+        max(0, len(lines) - MOST_ENTRIES),
+        results.run.shown_folder,
+    )
+
+
+def _judge_line(results: Results, line: ComparisonLine) -> tuple[PatchVerdict, Sequence[str]]:
+    """Return the verdict on a comparison, with the reasons for an invalid or unclear one and what wasn't checked."""
+    compared, name = line.compared, line.name
+    if compared.verdict is Verdict.DIFFERENT_WORK:
+        return PatchVerdict.INVALID, [f"{name}: the results differ: {compared.work.reason}"]
+    if doubt := patches.find_cheat(results, compared):
+        return PatchVerdict.INVALID, [f"{name}: {doubt}"]
+    notes = []
+    if compared.work.work is Work.NOT_CHECKED:
+        notes.append(f"{name}: the results weren't compared, because the scenario has no bench.fingerprint")
+    if compared.verdict is None:
+        return PatchVerdict.UNCLEAR, [f"{name}: {explain_withheld([line])}", *notes]
+    if compared.verdict is Verdict.UNCLEAR:
+        notes.insert(0, f"{name}: {measurement.explain_unclear(results, compared)}")
+    return PatchVerdict(compared.verdict.value), notes
+
+
+def render(judged: JudgedPatch) -> str:
+    """Return the document as one line of less than MOST_BYTES bytes. `more` counts left-out comparisons."""
+    document = asdict(judged)
+    while len((text := dump_json(document, None)).encode()) >= MOST_BYTES and document["comparisons"]:
+        document["comparisons"].pop()
+        document["more"] += 1
+    return text
