@@ -29,7 +29,7 @@ class Verification:
     - `packages`: the number of locked packages
     - `missing`: the locked version of each missing package; `extra`: the installed version of each additional package
     - `changed`: the locked and the installed version of each package whose versions differ
-    - `imported`: for an emulated processor, what TensorFlow printed there; otherwise empty
+    - `imported`: the output of TensorFlow on an emulated processor; otherwise empty
     - `read`: for an environment whose GPU code was assumed, the same environment with the GPU code in its libraries
     """
 

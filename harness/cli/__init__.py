@@ -121,6 +121,7 @@ def main() -> None:
     With --json, also print the error as a JSON document on stdout.
     """
     open_closed_streams()
+    documents.printed_errors.clear()  # tests run several commands in a process
     # escape bytes of file names that aren't valid UTF-8
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -13,12 +13,15 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.model.errors import Exit
+from harness.model.errors import Exit, HarnessError
 from harness.model.texts import escape_json
 
 #: The lines that this command has printed on stderr, and the files that it has written.
 messages: list[str] = []
 files: list[Path] = []
+
+#: Errors that a document on stdout already contains. Stdout has only one document.
+printed_errors: list[HarnessError] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +55,8 @@ def is_requested() -> bool:
 
 
 def print_error(error: str, advice: str, code: Exit) -> None:
-    """Print the document of an error on stdout if --json was passed."""
-    if is_requested():
+    """Print the document of an error on stdout if --json was passed, unless another document contains the error."""
+    if is_requested() and not printed_errors:
         _print(ErrorDocument(error, advice, code))
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import typer
 
 from harness import session
+from harness.cli import documents
 from harness.cli.messages import say, say_refused, wrap_lines
-from harness.model.errors import Exit, UsageError
+from harness.model.errors import CannotRunHereError, Exit, UsageError
 from harness.model.run import Shard, Unavailable, describe_fallbacks
 from harness.model.scenario import Cell
 from harness.model.texts import counted, escape, format_plain, joined
@@ -20,19 +21,33 @@ def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool
     """Print the plan, and return the exit code. Raises CannotRunHereError if no cell can be launched."""
     planned = session.plan(request, say=say, builds=False)
     say_refused(planned.refused)
-    outlook = session.estimate_duration(planned)
+    outlook, refusal = session.estimate_duration(planned), _find_refusal(planned)
     if json:
-        typer.echo(codec.dumps(_make_document(planned, outlook), indent=2))
+        document = _make_document(planned, outlook)
+        if refusal:
+            document |= asdict(documents.ErrorDocument(refusal.message, refusal.advice, refusal.exit))
+            documents.printed_errors.append(refusal)
+        typer.echo(codec.dumps(document, indent=2))
     else:
         typer.echo(wrap_lines("\n".join(map(escape, _list_lines(planned, outlook))), sys.stdout))
-    planned.refuse_nothing()
+    if refusal:
+        raise refusal
     return Exit.CELLS_FAILED if planned.refused else Exit.OK
+
+
+def _find_refusal(planned: "session.Planned") -> CannotRunHereError | None:
+    """Return the error if no cell can be launched."""
+    try:
+        planned.refuse_nothing()
+    except CannotRunHereError as error:
+        return error
+    return None
 
 
 def show_rest(path: Path, request: "session.Request", *, unsettled: bool, json: bool = False) -> Exit:
     """Print what `--resume` would measure, and return the exit code. Raises the errors of `load_earlier`."""
     if (path / "fleet.json").exists():
-        raise UsageError(f"{path} was measured in shards, so --dry-run can't tell what is left.", "Omit --dry-run.")
+        raise UsageError(f"{path} was measured in shards, so --dry-run doesn't know the rest.", "Omit --dry-run.")
     earlier = session.load_earlier(
         path, request.backend, rounds=request.rounds, budget=request.budget, unsettled=unsettled
     )

@@ -50,7 +50,7 @@ NEAR = timedelta(days=7)
 #: The options of `harness matrix` that aren't part of a request, and the type of each.
 OWN_OPTIONS: Mapping[str, type] = {
     **dict.fromkeys(("--fail-on", "--resume", "--base", "--head", "--package"), str),
-    **dict.fromkeys(("--unsettled", "--history-rounds", "--wait", "--dry-run", "--json"), bool),
+    **dict.fromkeys(("--unsettled", "--history-rounds", "--wait", "--dry-run", "--json", "--exit-verdict"), bool),
 }
 
 #: Patterns of texts. Names are parts of the names of artifacts and of job groups.

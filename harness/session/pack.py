@@ -12,17 +12,20 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from harness.backends import registry
-from harness.backends.docker.images import Images
 from harness.environments import adhoc, index
 from harness.environments.index import File
 from harness.files import read, remove_unfinished, replace_file, write_atomically
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UsageError, explain_unwritable
 from harness.project import Project
+
+if TYPE_CHECKING:
+    from harness.backends.docker.images import Images
 
 #: A download fails after this many seconds without data.
 _TIMEOUT_SECONDS = 60
@@ -32,7 +35,7 @@ def fill(
     folder: Path,
     project: Project,
     requirements: Sequence[Requirement],
-    images: Images | None,
+    images: "Images | None",
     say: Callable[[str], object],
 ) -> list[Path]:
     """Fetch everything that builds of these environments need into a folder, and return the files.
@@ -74,7 +77,7 @@ def use(folder: Path, say: Callable[[str], object]) -> Path:
 
 
 def _save_images(
-    store: Images, requirements: Sequence[Requirement], folder: Path, say: Callable[[str], object]
+    store: "Images", requirements: Sequence[Requirement], folder: Path, say: Callable[[str], object]
 ) -> list[Path]:
     """Save the base images of the environments, except those with a file. Return the files."""
     remove_unfinished(folder)

@@ -1,4 +1,4 @@
-"""What untimed calls in each cell's first launch show: the calls of a step, and the time in which a GPU ran kernels.
+"""Results of the untimed calls in each cell's first launch: calls per step, and the time in which a GPU ran kernels.
 
 The numbers of calls are exact. Kernels show what ratios mean.
 """
