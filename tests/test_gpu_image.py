@@ -5,7 +5,7 @@ import pytest
 
 from bench.gpu_image import CudaReport, is_enough, judge, list_cudnn_parts, list_libraries
 from harness.environments.catalog import load_environments
-from harness.model.environment import Environment
+from harness.model.environment import Device, Environment
 
 ENVIRONMENT = Environment(
     "tf2.10", "2.10.1", "3.8", "2022-12-01T00:00:00Z", cuda="11.2", cudnn="8.1", gpu_code="sm_70 compute_80"
@@ -165,6 +165,8 @@ def test_the_names_are_those_that_tensorflow_asks_for():
 @pytest.mark.slow
 def test_every_environment_of_the_catalogue_has_its_libraries(project):
     for environment in load_environments(project).values():
+        if Device.GPU not in environment.devices:
+            continue
         libraries = list_libraries(environment.cuda, environment.cudnn)
         assert {"CudaRuntime", "Cublas", "Cudnn"} <= libraries.keys()
         assert all(re.fullmatch(r"lib\w+\.so[.\d]*", soname) for sonames in libraries.values() for soname in sonames)

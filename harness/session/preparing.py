@@ -114,7 +114,9 @@ def suggest_environments(planned: Planned, backend: RegisteredBackend) -> str:
 
     usable_names = [environment.name for environment in candidates if is_here(environment)]
     if usable_names:
-        command = replace(planned.request, environments=usable_names[-2:], reference="").command()
+        stable_names = [environment.name for environment in candidates if not environment.is_candidate]
+        example_names = [name for name in usable_names if name in stable_names] or usable_names
+        command = replace(planned.request, environments=example_names[-2:], reference="").command()
         return f"This machine can create {joined(usable_names)}. Example: {shlex.join(command)}"
     if not candidates or not host.detect_container() or registry.is_contained(backend.name):
         return ""

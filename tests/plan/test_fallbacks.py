@@ -58,7 +58,8 @@ def taken(suite: str, machine: GpuHost) -> list[StandIn]:
 
 
 def able(suite: str, cells: Sequence[Cell], machine: GpuHost) -> list[Cell]:
-    requirements = {name: locked(name) for name in {cell.environment for cell in cells}}
+    names = {cell.environment for cell in cells if Device.GPU in KNOWN[cell.environment].devices}
+    requirements = {name: locked(name) for name in names}
     return split(cells, catalog(suite).scenarios, requirements, KNOWN, gpus=machine.gpus, host=machine)[0]
 
 
