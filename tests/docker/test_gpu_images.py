@@ -151,7 +151,9 @@ def test_the_gpu_code_of_tensorflow_and_cudnn_is_read_in_the_image(engine, build
     with_tensorflow = builder.stand_in(files, f"FROM {image}", "COPY --from=0 /tf /harness/tensorflow")
     catalogued = dataclasses.replace(environment, gpu_code="compute_70", cudnn_code="sm_60")
     report = check_image(engine, with_tensorflow, catalogued)
-    read = "TensorFlow sm_60 compute_70 (compute_70 of PTX 6.3 for sm_70 alone in some kernels), cuDNN sm_30 sm_60 sm_70"
+    read = (
+        "TensorFlow sm_60 compute_70 (compute_70 of PTX 6.3 for sm_70 alone in some kernels), cuDNN sm_30 sm_60 sm_70"
+    )
     assert f"GPU code: {read}" in report.notes
     sentences = [sentence for sentence in report.disagreements if "gpu-code.json" in sentence]
     assert [re.findall(r"`(\w+)`", sentence) for sentence in sentences] == [["gpu_code"], ["ptx_alone"], ["cudnn_code"]]
