@@ -108,16 +108,16 @@ def show(
         terminal.show([section for section in written.sections if not anchors or section.anchor in anchors])
         sys.stdout.flush()
     early_end = continuation.explain_early_end(results)
-    if early_end and end:
-        # the table above ends with a command to continue
-        has_command_above = tables and continuation.find_rounds_to_settle(results) is not None
-        command = "" if has_command_above else continuation.command_to_continue(results)
+    # not after a table with advice, which has its own command
+    if early_end and end and not (tables and continuation.find_rounds_to_settle(results) is not None):
+        command = continuation.command_to_continue(results)
         # on a separate line, so that the user can copy it
         say(f"{early_end} To continue the run:\n    {command}" if command else early_end)
     documents.files += written.files
     main_file, *other_files = [path for path in written.files if path.parent.name != "charts"]
-    other_names = f" (and {', '.join(path.name for path in other_files)})" if other_files else ""
-    say(f"{'Profile' if main_file.stem == 'profile' else 'Report'}: {main_file}{other_names}")
+    # report.md has a link to details.md
+    page = f" (and {other_files[-1].name})" if other_files else ""
+    say(f"{'Profile' if main_file.stem == 'profile' else 'Report'}: {main_file}{page}")
 
 
 def save(path: Path, data: bytes) -> None:

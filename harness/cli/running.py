@@ -213,11 +213,12 @@ def show(
     report.show(ended.written, ended.results, tables=not json, only=only, end=is_complete)
     _print_raised_errors(ended)
     if is_complete:
-        from harness.report import judged  # noqa: PLC0415 - only these options need it
+        verdict = None
+        if judge or exit_verdict:
+            from harness.report import judged  # noqa: PLC0415 - only these options need it
 
-        verdict = judged.judge(ended.results) if judge or exit_verdict else None
-        if json and verdict:
-            sys.stdout.write(judged.render(verdict))
+            verdict = judged.judge(ended.results)
+            sys.stdout.write(judged.render(verdict) if json else "")
         return choose_exit_code(ended, fail_on, verdict if exit_verdict else None)
     if error := ended.broken_off:
         say(f"harness: {error}")

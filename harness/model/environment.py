@@ -215,7 +215,7 @@ def normalize_architecture(name: str) -> str:
 def describe_missing_wheel(environment: Environment) -> tuple[str, str]:
     """Return why an environment has no wheel for its architecture (a clause), and advice."""
     first = ".".join(map(str, _FIRST_RELEASES.get(environment.architecture, ())))
-    advice = f"TensorFlow {first} and later have." if first else "TensorFlow has wheels for x86_64 and arm64."
+    advice = f"TensorFlow {first} and later have one." if first else "TensorFlow has wheels for x86_64 and arm64."
     return f"{environment.name} has no wheel for {environment.architecture}", advice
 
 

@@ -216,6 +216,6 @@ def test_on_arm64_releases_without_a_wheel_and_gpus_are_refused():
     available, unavailable = split(cells, catalog=catalog)
     assert available == [cells[1]]
     assert [(entry.reason, entry.advice) for entry in unavailable] == [
-        ("tf2.6 has no wheel for arm64", "TensorFlow 2.7 and later have."),
+        ("tf2.6 has no wheel for arm64", "TensorFlow 2.7 and later have one."),
         ("tf2.15 has no wheel with GPU code for arm64", "Omit --gpu and --gpus."),
     ]

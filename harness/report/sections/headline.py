@@ -85,7 +85,7 @@ def make_blocks(results: Results) -> Iterator[Block]:
     verdicts = [line.compared.verdict for line in list_all_lines(results) if line.compared not in shown]
     counts = [
         f"{counted(len(verdicts), 'other comparison')}: {count_verdicts(verdicts)}." if verdicts else "",
-        f"{no_results.title(results)}." if results.missing else "",
+        f"{no_results.count_cells(results)}." if results.missing else "",
     ]
     if any(counts):
         yield Text(" ".join(filter(None, counts)), where=EVERYWHERE ^ Where.DETAILS)

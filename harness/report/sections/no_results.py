@@ -25,12 +25,17 @@ def make_sections(results: Results) -> Iterator[Section]:
 
 
 def title(results: Results) -> str:
-    """Return the number of cells without a result: `1 of 12 cells has no result`."""
+    """Return the number of cells without a result, and of all cells: `1 of 12 cells has no result`."""
+    return count_cells(results, f" of {counted(len(results.found.cells), 'cell')}")
+
+
+def count_cells(results: Results, of_all: str = "") -> str:
+    """Return the number of cells without a result: `1 cell has no result`."""
     cells_without_result = {cell for missing in results.missing if not missing.partial for cell in missing.cells}
-    if not cells_without_result:
+    count = len(cells_without_result)
+    if not count:
         return "Some launches have no result"
-    verb = "has" if len(cells_without_result) == 1 else "have"
-    return f"{len(cells_without_result)} of {counted(len(results.found.cells), 'cell')} {verb} no result"
+    return f"{f'{count}{of_all}' if of_all else counted(count, 'cell')} {'has' if count == 1 else 'have'} no result"
 
 
 def _list_blocks(results: Results) -> Iterator[Block]:
