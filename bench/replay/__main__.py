@@ -41,6 +41,7 @@ def _plan(parser: argparse.ArgumentParser, options: argparse.Namespace, matrix: 
         parser.error("Pass --line or -e for a new replay.")
     if options.line:
         days = nights.days_between(options.first, options.last, options.every)
+        days = nights.coarse_to_fine(days) if options.coarse else days
     else:
         days = nights.days_between(FIRST, "2026-12-31", 1)[: options.nights]
     pairs = [pair.split(":") for pair in options.plant.split(",") if pair]
@@ -57,6 +58,7 @@ def _plan(parser: argparse.ArgumentParser, options: argparse.Namespace, matrix: 
         arguments=matrix,
         confirm=shlex.split(options.confirm),
         planted=planted,
+        confirms=not options.coarse,
     )
 
 
@@ -71,6 +73,9 @@ def _parser() -> argparse.ArgumentParser:
     measure.add_argument("--from", dest="first", default=FIRST)
     measure.add_argument("--to", dest="last", default="2026-10-27")
     measure.add_argument("--every", type=int, default=3, help="days between nightly runs")
+    measure.add_argument(
+        "--coarse", action="store_true", help="from few days far apart to all days, without confirmations"
+    )
     measure.add_argument("--nights", type=int, default=60)
     measure.add_argument("--plant", default="", help="planted steps, PERCENT:COUNT,…")
     measure.add_argument("--confirm", default="", help="arguments of `harness history confirm`")
