@@ -10,7 +10,7 @@ from harness.model.defaults import BISECT_BUDGET, MARGIN
 from harness.model.errors import UsageError
 from harness.model.scenario import STEP
 from harness.plan.selection import parse_axes
-from harness.session.options import Option, OptionPanel, format_length, read_seconds
+from harness.session.options import Option, PrecisionOption, format_length, read_seconds
 
 
 def read_cell_axes(texts: Sequence[str], option: str) -> dict[str, str]:
@@ -86,18 +86,12 @@ class BisectRequest:
     ] = ""
     by: Annotated[
         By,
-        Option(
-            "Compare times, or exact numbers of calls (`work`), in one launch of each candidate.",
-            panel=OptionPanel.PRECISION,
-        ),
+        PrecisionOption("Compare times, or exact numbers of calls (`work`), in one launch of each candidate."),
     ] = By.TIME
     budget: Annotated[
         float,
-        Option(
-            "Stop before the launches exceed this time.",
-            read=read_seconds,
-            shown=format_length(BISECT_BUDGET),
-            panel=OptionPanel.PRECISION,
+        PrecisionOption(
+            "Stop before the launches exceed this time.", read=read_seconds, shown=format_length(BISECT_BUDGET)
         ),
     ] = BISECT_BUDGET
     backend: str = "auto"

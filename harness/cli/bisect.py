@@ -15,6 +15,7 @@ from harness.cli.messages import handle_signals, say
 from harness.model.errors import Exit, UsageError
 from harness.model.issues import HOW_TO_WRITE
 from harness.model.texts import remove_password
+from harness.session.options import Option
 
 
 def _make_script_request(
@@ -33,28 +34,28 @@ def _make_script_request(
     return replace(request, scenario=str(scenario_path), of=quantity, script=[*map(remove_password, script_arguments)])
 
 
+IssueArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="[ISSUE]",
+        help="An upstream issue such as T#67033 (if a scenario has a claim about it), or a plain script.",
+    ),
+]
+With = Annotated[
+    list[Path] | None, Option("Copy this file or folder next to the plain script.", ("--with",), metavar="PATH")
+]
+Resume = Annotated[Path | None, Option("Resume the search that is stored in this folder.", metavar="FOLDER")]
+
+
 @options.of(BisectRequest)
 def bisect(
     request: BisectRequest,
     context: typer.Context,
     *,
-    issue: Annotated[
-        str,
-        typer.Argument(
-            metavar="[ISSUE]",
-            help="An upstream issue such as T#67033 (if a scenario has a claim about it), or a plain script.",
-        ),
-    ] = "",
-    arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- ARGUMENT...]", help="The script's own arguments.")
-    ] = None,
-    with_: Annotated[
-        list[Path] | None,
-        typer.Option("--with", metavar="PATH", help="Copy this file or folder next to the plain script."),
-    ] = None,
-    resume: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Resume the search that is stored in this folder.")
-    ] = None,
+    issue: IssueArgument = "",
+    arguments: options.ScriptArguments = None,
+    with_: With = None,
+    resume: Resume = None,
     wait: options.Wait = False,
 ) -> None:
     """Find the release or wheel in which a scenario became slower."""

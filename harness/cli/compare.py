@@ -10,36 +10,41 @@ from harness import session
 from harness.cli import completion, options
 from harness.cli.messages import choose_gate_exit, say, say_torn
 from harness.model.errors import Exit, UsageError
+from harness.session.options import Option
 from harness.session.request import CompareRequest
+
+FirstRun = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="RUN_A",
+        help="The folder of the first run, under results/. Default: compare the newest two runs.",
+        show_default=False,
+        autocompletion=completion.complete_runs,
+    ),
+]
+SecondRun = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="RUN_B",
+        help="The run to compare with RUN_A.",
+        show_default=False,
+        autocompletion=completion.complete_runs,
+    ),
+]
+FailOn = Annotated[
+    options.FailOn | None, Option("Exit with 5 if a cell is slower in RUN_B, and with 1 if a cell failed there.")
+]
+Json = Annotated[bool, Option("Print the comparison as JSON on stdout.")]
 
 
 @options.of(CompareRequest)
 def compare(
     request: CompareRequest,
     *,
-    first: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="RUN_A",
-            help="The folder of the first run, under results/. Default: compare the newest two runs.",
-            show_default=False,
-            autocompletion=completion.complete_runs,
-        ),
-    ] = None,
-    second: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="RUN_B",
-            help="The run to compare with RUN_A.",
-            show_default=False,
-            autocompletion=completion.complete_runs,
-        ),
-    ] = None,
-    fail_on: Annotated[
-        options.FailOn | None,
-        typer.Option("--fail-on", help="Exit with 5 if a cell is slower in RUN_B, and with 1 if a cell failed there."),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON on stdout.")] = False,
+    first: FirstRun = None,
+    second: SecondRun = None,
+    fail_on: FailOn = None,
+    json: Json = False,
 ) -> None:
     """Compare two runs: show which cells became faster or slower.
 

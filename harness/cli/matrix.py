@@ -6,12 +6,53 @@ from typing import Annotated, Any
 import typer
 
 from harness import session
-from harness.cli import completion, options
+from harness.cli import options
 from harness.cli.dryrun import show_plan, show_rest
 from harness.cli.messages import say
 from harness.model.errors import UsageError
-from harness.session.options import OptionPanel
+from harness.session.options import Option, OutputOption, PrecisionOption
 from harness.session.request import Request
+
+FailOn = Annotated[
+    options.FailOn | None,
+    OutputOption(
+        "Exit with 5 if an environment is slower than the baseline. With --base, exit with 5 if --head is slower. Exit "
+        "with 1 if a cell failed."
+    ),
+]
+Resume = Annotated[
+    Path | None,
+    PrecisionOption(
+        "Continue the run in this folder to the end of its plan. To measure more, also pass --rounds or --budget.",
+        metavar="RUN",
+    ),
+]
+Unsettled = Annotated[
+    bool, PrecisionOption("With --resume and --rounds or --budget: only measure groups with an unclear comparison.")
+]
+Base = Annotated[
+    str, Option("The git commit of the scenario files, or of --package, to compare with --head.", metavar="REF")
+]
+Head = Annotated[
+    str, Option("The git commit to compare with --base. Default: the files in the working tree.", metavar="REF")
+]
+Package = Annotated[
+    str,
+    Option(
+        "Build this package at --base and at --head, and compare both builds in the environment given with -e. --head "
+        "can be a commit, a folder or pr/NUMBER.",
+        metavar="NAME",
+    ),
+]
+HistoryRounds = Annotated[
+    bool,
+    PrecisionOption(
+        "For nightly runs: measure scenarios that vary little in the history of this machine fewer times than --rounds."
+    ),
+]
+Json = Annotated[
+    bool, OutputOption("Print the plan or the launches as JSON on stdout. With --base, the last line is the verdict.")
+]
 
 
 @options.of(Request, configured=True)
@@ -19,78 +60,17 @@ def matrix(
     request: Request,
     context: typer.Context,
     *,
-    fail_on: Annotated[
-        options.FailOn | None,
-        typer.Option(
-            "--fail-on",
-            help="Exit with 5 if an environment is slower than the baseline. With --base, exit with 5 if --head is "
-            "slower. Exit with 1 if a cell failed.",
-            rich_help_panel=OptionPanel.OUTPUT,
-        ),
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            help="Continue the run in this folder to the end of its plan. To measure more, also pass --rounds or "
-            "--budget.",
-            autocompletion=completion.complete_runs,
-            metavar="RUN",
-            rich_help_panel=OptionPanel.PRECISION,
-        ),
-    ] = None,
-    unsettled: Annotated[
-        bool,
-        typer.Option(
-            "--unsettled",
-            help="With --resume and --rounds or --budget: only measure groups with an unclear comparison.",
-            rich_help_panel=OptionPanel.PRECISION,
-        ),
-    ] = False,
-    base: Annotated[
-        str,
-        typer.Option(
-            metavar="REF",
-            help="The git commit of the scenario files, or of --package, to compare with --head.",
-            rich_help_panel=OptionPanel.WHAT,
-        ),
-    ] = "",
-    head: Annotated[
-        str,
-        typer.Option(
-            metavar="REF",
-            help="The git commit to compare with --base. Default: the files in the working tree.",
-            rich_help_panel=OptionPanel.WHAT,
-        ),
-    ] = "",
-    package: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Build this package at --base and at --head, and compare both builds in the environment given with "
-            "-e. --head can be a commit, a folder or pr/NUMBER.",
-            rich_help_panel=OptionPanel.WHAT,
-        ),
-    ] = "",
-    history_rounds: Annotated[
-        bool,
-        typer.Option(
-            "--history-rounds",
-            help="For nightly runs: measure scenarios that vary little in the history of this machine fewer times than "
-            "--rounds.",
-            rich_help_panel=OptionPanel.PRECISION,
-        ),
-    ] = False,
+    fail_on: FailOn = None,
+    resume: Resume = None,
+    unsettled: Unsettled = False,
+    base: Base = "",
+    head: Head = "",
+    package: Package = "",
+    history_rounds: HistoryRounds = False,
     exit_verdict: options.ExitVerdict = False,
     wait: options.Wait = False,
     dry_run: options.DryRun = False,
-    json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            help="Print the plan or the launches as JSON on stdout. With --base, the last line is the verdict.",
-            rich_help_panel=OptionPanel.OUTPUT,
-        ),
-    ] = False,
+    json: Json = False,
 ) -> None:
     """Measure scenarios in several environments, and write a report.
 

@@ -16,7 +16,7 @@ from harness.cli import completion
 from harness.cli.messages import say
 from harness.model.texts import joined
 from harness.project import find_settings_file
-from harness.session.options import FieldOption, OptionPanel
+from harness.session.options import FieldOption, MachineOption, Option, OutputOption
 from harness.session.request import Request, get_shared_option, options
 
 RequestType = TypeVar("RequestType")
@@ -34,6 +34,7 @@ _COMPLETERS: Mapping[str, Callable[..., Any]] = {
     "scenarios": completion.complete_scenarios,
     "scenario": completion.complete_scenarios,
     "axes": completion.complete_axes,
+    "resume": completion.complete_runs,
 }
 
 
@@ -50,32 +51,20 @@ class FailOnClaim(StrEnum):
     FIXED = "fixed"
 
 
-#: Command-line options that aren't part of a request.
-DryRun = Annotated[
-    bool,
-    typer.Option(
-        "--dry-run",
-        help="Only show what would be launched and built, and how long it would take.",
-        rich_help_panel=OptionPanel.OUTPUT,
-    ),
-]
+#: Options of several commands that aren't part of a request.
+DryRun = Annotated[bool, OutputOption("Only show what would be launched and built, and how long it would take.")]
 ExitVerdict = Annotated[
     bool,
-    typer.Option(
-        "--exit-verdict",
-        help="Exit with the verdict: 10 faster, 11 slower, 12 same, 13 unclear, 14 invalid. With --json, the last "
-        "document is the verdict. Exit with 1 if a cell failed.",
-        rich_help_panel=OptionPanel.OUTPUT,
+    OutputOption(
+        "Exit with the verdict: 10 faster, 11 slower, 12 same, 13 unclear, 14 invalid. With --json, the last document "
+        "is the verdict. Exit with 1 if a cell failed.",
     ),
 ]
-Wait = Annotated[
-    bool,
-    typer.Option(
-        "--wait",
-        help="If another run is measuring on this machine, wait until it ends.",
-        rich_help_panel=OptionPanel.MACHINE,
-    ),
+Json = Annotated[bool, OutputOption("Print the plan or the launches as JSON on stdout.")]
+ScriptArguments = Annotated[
+    list[str] | None, typer.Argument(metavar="[-- ARGUMENT...]", help="The script's own arguments.")
 ]
+Wait = Annotated[bool, MachineOption("If another run is measuring on this machine, wait until it ends.")]
 
 
 def of(
@@ -89,7 +78,8 @@ def of(
 
     Fields in `without` get no option, and keep their default values. Fields whose option the user doesn't pass also
     keep their default values. `texts` are help texts of fields that mean something else in this command. The command's
-    own options come last. The command's docstring is its help. With `configured`, the project's settings are defaults.
+    own parameters come last: arguments, or types annotated with an `Option`. The command's docstring is its help. With
+    `configured`, the project's settings are defaults.
     """
     texts = texts or {}
     fields = [
@@ -116,7 +106,7 @@ def of(
         _, *own_parameters = inspect.signature(command, eval_str=True).parameters.values()
         parameters = [
             *map(_make_parameter, fields),
-            *(parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own_parameters),
+            *map(_convert_parameter, own_parameters),
         ]
         run_command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run_command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -175,6 +165,15 @@ def _make_parameter(field: FieldOption) -> inspect.Parameter:
         default=False if is_switch else None,
         annotation=Annotated[bool if is_switch else _get_text_type(field) | None, _make_typer_option(field)],
     )
+
+
+def _convert_parameter(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return a command's own parameter, with the option of typer instead of an `Option`."""
+    kind, *marks = get_args(parameter.annotation) or [parameter.annotation]
+    if marks and isinstance(marks[0], Option):
+        option = _make_typer_option(FieldOption(parameter.name, kind, marks[0]))
+        parameter = parameter.replace(annotation=Annotated[kind, option])
+    return parameter.replace(kind=parameter.KEYWORD_ONLY)
 
 
 def _make_typer_option(field: FieldOption) -> Any:

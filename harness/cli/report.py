@@ -26,42 +26,47 @@ def _check_format(format: str | None) -> str | None:
     return format
 
 
+RunArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        help="The folder of a run, under results/. Default: the newest run.",
+        show_default=False,
+        autocompletion=completion.complete_runs,
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar=f"[{'|'.join(list_formats())}]",
+        callback=_check_format,
+        autocompletion=list_formats,
+        help="Print the report in this format. Default: write report.md, details.md, report.html and charts/.",
+    ),
+]
+Template = Annotated[
+    Path | None,
+    typer.Option(
+        "--template",
+        metavar="FILE.j2",
+        help="Print the report in the layout of this Jinja template: HTML for NAME.html.j2, otherwise Markdown.",
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", metavar="FILE", help="The file to write with --format or --template. Default: stdout."),
+]
+Full = Annotated[
+    bool, typer.Option("--full", help="Write everything to report.md, without a size limit and without details.md.")
+]
+
+
 def report(
-    run: Annotated[
-        Path | None,
-        typer.Argument(
-            help="The folder of a run, under results/. Default: the newest run.",
-            show_default=False,
-            autocompletion=completion.complete_runs,
-        ),
-    ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar=f"[{'|'.join(list_formats())}]",
-            callback=_check_format,
-            autocompletion=list_formats,
-            help="Print the report in this format. Default: write report.md, details.md, report.html and charts/.",
-        ),
-    ] = None,
-    template: Annotated[
-        Path | None,
-        typer.Option(
-            "--template",
-            metavar="FILE.j2",
-            help="Print the report in the layout of this Jinja template: HTML for NAME.html.j2, otherwise Markdown.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", metavar="FILE", help="The file to write with --format or --template. Default: stdout."
-        ),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Write everything to report.md, without a size limit and without details.md.")
-    ] = False,
+    run: RunArgument = None,
+    format: Format = None,
+    template: Template = None,
+    output: Output = None,
+    full: Full = False,
 ) -> None:
     """Write the report of a run again, or export its results.
 

@@ -10,7 +10,7 @@ from harness.cli import options
 from harness.cli.dryrun import show_plan
 from harness.cli.messages import say, tell_lines
 from harness.model.defaults import ISSUE_BUDGET, MOST_CLAIM_ROUNDS, MOST_ISSUES_BUDGET
-from harness.session.options import OptionPanel, format_length
+from harness.session.options import Option, OutputOption, format_length
 from harness.session.request import SLOTS, Request
 
 #: Fields of a request that `harness repro` sets, so they get no option.
@@ -39,53 +39,39 @@ _TEXTS = {
 }
 
 
+Issues = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[ISSUE]...|list [WORD]...",
+        help="Names of issues, such as T#40261, or their URLs. `list` shows the known claims with their stored "
+        "results, and `list WORD...` those that match these words best.",
+    ),
+]
+Family = Annotated[str, Option("Measure all issues of this family.", metavar="NAME")]
+Every = Annotated[bool, Option("Measure all issues, without the newest nightly wheel.", ("--all",))]
+NoNightly = Annotated[bool, Option("Don't measure the newest nightly wheel.")]
+FailOn = Annotated[
+    options.FailOnClaim | None,
+    OutputOption(
+        "confirmed: exit with 5 if a claim is confirmed in its own environment. fixed: exit with 5 if a later release "
+        "fixed a claim. Both: exit with 1 if a cell failed."
+    ),
+]
+Json = Annotated[bool, OutputOption("Print the list, the plan or the launches as JSON.")]
+
+
 @options.of(Request, without=_PRESET_FIELDS, texts=_TEXTS)
 def repro(
     request: Request,
     *,
-    issues: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[ISSUE]...|list [WORD]...",
-            help="Names of issues, such as T#40261, or their URLs. `list` shows the known claims with their stored "
-            "results, and `list WORD...` those that match these words best.",
-        ),
-    ] = None,
-    family: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Measure all issues of this family.",
-            rich_help_panel=OptionPanel.WHAT,
-        ),
-    ] = "",
-    every: Annotated[
-        bool,
-        typer.Option(
-            "--all", help="Measure all issues, without the newest nightly wheel.", rich_help_panel=OptionPanel.WHAT
-        ),
-    ] = False,
-    no_nightly: Annotated[
-        bool,
-        typer.Option("--no-nightly", help="Don't measure the newest nightly wheel.", rich_help_panel=OptionPanel.WHAT),
-    ] = False,
-    fail_on: Annotated[
-        options.FailOnClaim | None,
-        typer.Option(
-            "--fail-on",
-            help="confirmed: exit with 5 if a claim is confirmed in its own environment. fixed: exit with 5 if a later "
-            "release fixed a claim. Both: exit with 1 if a cell failed.",
-            rich_help_panel=OptionPanel.OUTPUT,
-        ),
-    ] = None,
+    issues: Issues = None,
+    family: Family = "",
+    every: Every = False,
+    no_nightly: NoNightly = False,
+    fail_on: FailOn = None,
     wait: options.Wait = False,
     dry_run: options.DryRun = False,
-    json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print the list, the plan or the launches as JSON.", rich_help_panel=OptionPanel.OUTPUT
-        ),
-    ] = False,
+    json: Json = False,
 ) -> None:
     """Measure the claims of upstream issues.
 

@@ -2,7 +2,8 @@
 
 import re
 import sys
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from harness.cli.messages import say
 from harness.model.defaults import MOST_ROUNDS, ROUNDS, SCRIPT_BUDGET
 from harness.model.errors import UsageError
 from harness.model.texts import counted, joined
-from harness.session.options import OptionPanel, format_length
+from harness.session.options import Option, OutputOption, format_length
 from harness.session.request import SLOTS, Request
 
 #: Fields of a request that `harness run` sets itself, so they get no option.
@@ -51,124 +52,99 @@ _TEXTS = {
 }
 
 
+ScriptArgument = Annotated[
+    Path,
+    typer.Argument(
+        help="A Python file, a notebook, a saved issue, or a link to an issue, a gist or a file on GitHub.",
+        show_default=False,
+    ),
+]
+Grep = Annotated[
+    list[str] | None,
+    Option(
+        "Compare the printed numbers that the groups in this regular expression match. Example: 'took (\\S+) ms'.",
+        metavar="REGEX",
+    ),
+]
+Compare = Annotated[
+    list[str] | None,
+    Option(
+        "Compare two printed numbers in each environment. Pass their names in --grep. Example: half/single.",
+        metavar="ONE/OTHER",
+    ),
+]
+Function = Annotated[list[str] | None, Option("Time each call of this function as a step.", metavar="NAME")]
+Scan = Annotated[
+    list[str] | None,
+    Option("Run the script with each value of one of its own options. Example: epochs=1,3", metavar="OPTION=VALUE,..."),
+]
+With = Annotated[
+    list[Path] | None,
+    Option(
+        "Copy this file or folder to the launches, at the same path relative to the script. A launch can't read other "
+        "files.",
+        ("--with",),
+        metavar="PATH",
+    ),
+]
+Stdin = Annotated[Path | None, Option("The file to use as standard input. Default: no input.", metavar="FILE")]
+CompatV1 = Annotated[
+    bool,
+    Option(
+        "Run a script for TensorFlow 1 in every release: through tensorflow.compat.v1, with the behavior of version 2 "
+        "off."
+    ),
+]
+FailOn = Annotated[
+    options.FailOn | None,
+    OutputOption("Exit with 5 if the script is slower than in the baseline, and with 1 if the script failed."),
+]
+
+
 @options.of(Request, without=_PRESET_FIELDS, texts=_TEXTS, configured=True)
 def run(
     request: Request,
     *,
-    script: Annotated[
-        Path,
-        typer.Argument(
-            help="A Python file, a notebook, a saved issue, or a link to an issue, a gist or a file on GitHub.",
-            show_default=False,
-        ),
-    ],
-    arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- ARGUMENT...]", help="The script's own arguments.")
-    ] = None,
-    grep: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="REGEX",
-            help="Compare the printed numbers that the groups in this regular expression match. Example: 'took (\\S+) "
-            "ms'.",
-            rich_help_panel=OptionPanel.WHAT,
-        ),
-    ] = None,
-    compare: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ONE/OTHER",
-            help="Compare two printed numbers in each environment. Pass their names in --grep. Example: half/single.",
-            rich_help_panel=OptionPanel.WHAT,
-        ),
-    ] = None,
-    function: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Time each call of this function as a step.", rich_help_panel=OptionPanel.WHAT
-        ),
-    ] = None,
-    scan: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="OPTION=VALUE,...",
-            help="Run the script with each value of one of its own options. Example: epochs=1,3",
-            rich_help_panel=OptionPanel.WHAT,
-        ),
-    ] = None,
-    with_: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--with",
-            metavar="PATH",
-            help="Copy this file or folder to the launches, at the same path relative to the script. A launch can't "
-            "read other files.",
-            rich_help_panel=OptionPanel.WHAT,
-        ),
-    ] = None,
-    stdin: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The file to use as standard input. Default: no input.",
-            rich_help_panel=OptionPanel.WHAT,
-        ),
-    ] = None,
-    compat_v1: Annotated[
-        bool,
-        typer.Option(
-            "--compat-v1",
-            help="Run a script for TensorFlow 1 in every release: through tensorflow.compat.v1, with the behavior of "
-            "version 2 off.",
-            rich_help_panel=OptionPanel.WHAT,
-        ),
-    ] = False,
-    fail_on: Annotated[
-        options.FailOn | None,
-        typer.Option(
-            "--fail-on",
-            help="Exit with 5 if the script is slower than in the baseline, and with 1 if the script failed.",
-            rich_help_panel=OptionPanel.OUTPUT,
-        ),
-    ] = None,
+    script: ScriptArgument,
+    arguments: options.ScriptArguments = None,
+    grep: Grep = None,
+    compare: Compare = None,
+    function: Function = None,
+    scan: Scan = None,
+    with_: With = None,
+    stdin: Stdin = None,
+    compat_v1: CompatV1 = False,
+    fail_on: FailOn = None,
     exit_verdict: options.ExitVerdict = False,
     wait: options.Wait = False,
     dry_run: options.DryRun = False,
-    json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print the plan or the launches as JSON on stdout.", rich_help_panel=OptionPanel.OUTPUT
-        ),
-    ] = False,
+    json: options.Json = False,
 ) -> None:
     """Measure a plain script or notebook in several environments.
 
     It compares the time, the memory, the output and the exit status.
     """
-    if arguments and not request.environments and all(map(_RELEASE.fullmatch, arguments)):
-        raise UsageError(
-            f"No environment is specified: {joined(arguments)} would be {counted(len(arguments), 'argument')} of the "
-            "script.",
-            f"Use -e: harness run {script} -e {','.join(arguments)}",
-        )
-    make_request = partial(
-        session.scripts.make_request,
-        script,
-        request,
+    from harness.scenarios.scripts import Script  # noqa: PLC0415 - not needed for --help
+
+    _refuse_releases(script, arguments or (), request.environments)
+    plain_script = Script(
+        path=script,
         arguments=arguments or (),
         grep=grep or (),
         compare=compare or (),
         functions=function or (),
-        scan=scan or (),
+        scan=session.scripts.read_scan(scan or ()),
         files=with_ or (),
         stdin=stdin,
+        compat_v1=compat_v1,
     )
-    script_request, sentences = make_request(compat_v1=compat_v1)
+    script_request, sentences = session.scripts.make_request(plain_script, request)
     is_terminal = sys.stdin.isatty() and sys.stderr.isatty()
     if not compat_v1 and is_terminal and (names := session.scripts.find_v1_names(script_request)):
         say(f"{names}. `tensorflow.compat.v1` has them.")
         if typer.confirm("Run the script through tensorflow.compat.v1 in all environments?", default=True, err=True):
-            script_request, sentences = make_request(compat_v1=True)
+            plain_script = replace(plain_script, compat_v1=True)
+            script_request, sentences = session.scripts.make_request(plain_script, request)
     for sentence in sentences:
         say(sentence)
     if dry_run:
@@ -176,3 +152,13 @@ def run(
     from harness.cli import running  # noqa: PLC0415 - as in `matrix`
 
     raise typer.Exit(running.run(script_request, wait=wait, json=json, fail_on=fail_on, exit_verdict=exit_verdict))
+
+
+def _refuse_releases(script: Path, arguments: Sequence[str], environments: Sequence[str]) -> None:
+    """Raise UsageError for releases that were probably meant as environments."""
+    if arguments and not environments and all(map(_RELEASE.fullmatch, arguments)):
+        raise UsageError(
+            f"No environment is specified: {joined(arguments)} would be {counted(len(arguments), 'argument')} of the "
+            "script.",
+            f"Use -e: harness run {script} -e {','.join(arguments)}",
+        )

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from harness.model.defaults import BISECT_BUDGET, CONFIRM_ROUNDS, CONFIRMATIONS, MARGIN
 from harness.plan.selection import parse_axes
-from harness.session.options import Option, OptionPanel, format_length, format_seconds, read_seconds, split_names
+from harness.session.options import Option, PrecisionOption, format_length, format_seconds, read_seconds, split_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,36 +36,29 @@ class ConfirmRequest(SeriesRequest):
 
     rounds: Annotated[
         int,
-        Option(
-            "The number of times to measure both sides.",
-            least=2,
-            shown=str(CONFIRM_ROUNDS),
-            panel=OptionPanel.PRECISION,
-        ),
+        PrecisionOption("The number of times to measure both sides.", least=2, shown=str(CONFIRM_ROUNDS)),
     ] = CONFIRM_ROUNDS
     budget: Annotated[
         float | None,
-        Option("Don't start a round that would exceed this time.", read=read_seconds, panel=OptionPanel.PRECISION),
+        PrecisionOption("Don't start a round that would exceed this time.", read=read_seconds),
     ] = None
     confirmations: Annotated[
         int,
-        Option(
+        PrecisionOption(
             "How many series that didn't change may be measured again per month. More find smaller changes earlier.",
             least=1,
             shown=str(CONFIRMATIONS),
-            panel=OptionPanel.PRECISION,
         ),
     ] = CONFIRMATIONS
     search: Annotated[
         float,
-        Option(
+        PrecisionOption(
             "For a confirmed slowdown of a release line, search the wheels between the two versions. Stop before the "
             "launches exceed this time. 0s: don't search.",
             read=partial(read_seconds, or_none=True),
             text=format_seconds,
             shown=format_length(BISECT_BUDGET),
             metavar=format_length(BISECT_BUDGET),
-            panel=OptionPanel.PRECISION,
         ),
     ] = BISECT_BUDGET
     backend: str = "auto"

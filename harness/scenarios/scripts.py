@@ -51,7 +51,7 @@ if __name__ == "__main__":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """A plain script: its file name, its text, and the options of `harness run`.
+    """A plain script: the path of its file, its name and text (empty until it was read), and options of `harness run`.
 
     - `arguments`: the arguments of the script; `stdin`: its standard input; `files`: files that are copied next to it
     - `grep`: regular expressions for printed numbers; `compare`: pairs of these whose ratio is compared (`half/single`)
@@ -64,8 +64,8 @@ class Script:
     """
 
     path: Path
-    name: str
-    text: str
+    name: str = ""
+    text: str = ""
     arguments: Sequence[str] = ()
     grep: Sequence[str] = ()
     compare: Sequence[str] = ()
@@ -284,17 +284,6 @@ def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Seque
         *(line for entry in _list_comparisons(script, has_steps=has_steps) for line in ("#", *entry)),
         "# ///",
     ]
-    keywords: Mapping[str, object] = {
-        "grep": [[pattern, [PRINTED + name for name in names]] for pattern, names in script.numbers.items()],
-        "compare": [[PRINTED + name for name in (ratio, *pair)] for ratio, pair in script.ratios.items()],
-        "functions": list(script.functions),
-        "stdin": stdin,
-        "shown": script.path.name if script.path.name != script.name else "",
-        "is_command": script.is_command,
-    }
-    options = "".join(f", {key}={value!r}" for key, value in keywords.items() if value)
-    scanned = "".join(f", {'--' + option!r}, axes[{_make_identifier(option)!r}]" for option in script.scan)
-    options += f", arguments=[*{list(script.arguments)!r}{scanned}]" if script.scan or script.arguments else ""
     literals = [f"    '{line}': {_format_program(text, script)}," for line, text in script.programs.items()]
     source = ["PROGRAMS = {", *literals, "}"] if literals else [f"SCRIPT = {_format_program(script.text, script)}"]
     text = f"PROGRAMS[axes[{PROGRAM!r}]]" if literals else "SCRIPT"
@@ -310,7 +299,7 @@ def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Seque
             "",
             "",
             f"def scenario(bench{', **axes' if script.axes else ''}):",
-            f"    run_script(bench, {script.name!r}, {text}{options})",
+            f"    run_script(bench, {script.name!r}, {text}{_format_options(script, stdin)})",
             "",
             "",
             'if __name__ == "__main__":',
@@ -318,6 +307,22 @@ def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Seque
             "",
         ]
     )
+
+
+def _format_options(script: Script, stdin: str | None) -> str:
+    """Return the options of a script as arguments of a call."""
+    keywords: Mapping[str, object] = {
+        "grep": [[pattern, [PRINTED + name for name in names]] for pattern, names in script.numbers.items()],
+        "compare": [[PRINTED + name for name in (ratio, *pair)] for ratio, pair in script.ratios.items()],
+        "functions": list(script.functions),
+        "stdin": stdin,
+        "shown": script.path.name if script.path.name != script.name else "",
+        "is_command": script.is_command,
+    }
+    options = "".join(f", {key}={value!r}" for key, value in keywords.items() if value)
+    scanned = "".join(f", {'--' + option!r}, axes[{_make_identifier(option)!r}]" for option in script.scan)
+    own = f", arguments=[*{list(script.arguments)!r}{scanned}]" if script.scan or script.arguments else ""
+    return options + own
 
 
 def _format_program(text: str, script: Script) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -79,6 +80,14 @@ class Option:
     metavar: str = ""
     panel: OptionPanel = OptionPanel.WHAT
     hidden: bool = False
+
+
+#: Options under the other headings of help.
+PrecisionOption = partial(Option, panel=OptionPanel.PRECISION)
+MachineOption = partial(Option, panel=OptionPanel.MACHINE)
+GpuOption = partial(Option, panel=OptionPanel.GPU)
+MachinesOption = partial(Option, panel=OptionPanel.MACHINES)
+OutputOption = partial(Option, panel=OptionPanel.OUTPUT)
 
 
 @dataclass(frozen=True, slots=True)

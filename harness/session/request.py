@@ -19,8 +19,12 @@ from harness.plan.selection import parse_axes
 from harness.session.options import (
     AUTO,
     FieldOption,
+    GpuOption,
+    MachineOption,
+    MachinesOption,
     Option,
-    OptionPanel,
+    OutputOption,
+    PrecisionOption,
     format_length,
     format_seconds,
     format_share,
@@ -35,12 +39,6 @@ from harness.session.options import (
     read_slots,
     split_names,
 )
-
-#: Options under the headings of help.
-_PrecisionOption = partial(Option, panel=OptionPanel.PRECISION)
-_MachineOption = partial(Option, panel=OptionPanel.MACHINE)
-_GpuOption = partial(Option, panel=OptionPanel.GPU)
-_MachinesOption = partial(Option, panel=OptionPanel.MACHINES)
 
 #: The help of --slots, without shards.
 SLOTS = (
@@ -98,28 +96,28 @@ class LaunchRequest:
             metavar="FOLDER",
         ),
     ] = ""
-    backend: Annotated[str, _MachineOption("The backend that runs the launches.")] = "auto"
+    backend: Annotated[str, MachineOption("The backend that runs the launches.")] = "auto"
     trust: Annotated[
         bool,
-        _MachineOption(
+        MachineOption(
             "Don't ask before running other people's code without a container (--backend local, or Docker isn't "
             "running). It then has your rights."
         ),
     ] = False
-    gpu: Annotated[bool, _GpuOption("Run on the first GPU. To select other GPUs, pass --gpus.")] = False
+    gpu: Annotated[bool, GpuOption("Run on the first GPU. To select other GPUs, pass --gpus.")] = False
     gpus: Annotated[
-        str, _GpuOption("The GPUs of every launch: numbers such as 0,1, UUIDs, or `all`. Implies --gpu.", metavar="0,1")
+        str, GpuOption("The GPUs of every launch: numbers such as 0,1, UUIDs, or `all`. Implies --gpu.", metavar="0,1")
     ] = ""
     gpu_via: Annotated[
         GpuWay | None,
-        _GpuOption(
+        GpuOption(
             "How containers get GPUs: by CDI, by the runtime nvidia, or by the engine's device driver. Default: the "
             "first of these that works. Implies --gpu."
         ),
     ] = None
     cpus: Annotated[
         str,
-        _MachineOption(
+        MachineOption(
             "The cores of each launch: a count, `all`, or a list such as 0,2-3.",
             shown="1, or all with --gpu",
             metavar="0,2-3",
@@ -127,7 +125,7 @@ class LaunchRequest:
     ] = ""
     share: Annotated[
         bool,
-        _MachineOption(
+        MachineOption(
             "Give launches no priority over other work on their CPUs. Other people's work isn't slowed, but results "
             "can be less precise."
         ),
@@ -135,7 +133,7 @@ class LaunchRequest:
     reference: Annotated[str, Option("The baseline environment. Default: the first one.", metavar="NAME")] = ""
     timeout: Annotated[
         float | None,
-        _MachineOption(
+        MachineOption(
             "Stop a launch that takes longer than this.",
             read=read_seconds,
             text=format_seconds,
@@ -145,7 +143,7 @@ class LaunchRequest:
     ] = None
     memory: Annotated[
         int | None,
-        _MachineOption(
+        MachineOption(
             "The memory limit of a container, such as 8g. Default: 80 % of the machine's memory.",
             read=read_size,
             text="{}b".format,
@@ -163,12 +161,8 @@ class LaunchRequest:
             metavar="ISSUE,...",
         ),
     ] = ()
-    seed: Annotated[int | None, _PrecisionOption("The seed for the order of launches. Default: random.", least=0)] = (
-        None
-    )
-    results: Annotated[
-        Path, Option("The folder for runs.", shown="results", metavar="FOLDER", panel=OptionPanel.OUTPUT)
-    ] = Path("results")
+    seed: Annotated[int | None, PrecisionOption("The seed for the order of launches. Default: random.", least=0)] = None
+    results: Annotated[Path, OutputOption("The folder for runs.", shown="results", metavar="FOLDER")] = Path("results")
 
     def command(self) -> list[str]:
         """Return the command line of the same request."""
@@ -209,7 +203,7 @@ class Request(LaunchRequest):
 
     rounds: Annotated[
         int | None,
-        _PrecisionOption(
+        PrecisionOption(
             f"The number of launches of each cell after the pilot. With --resume, it includes earlier launches. "
             f"Default: at most {MOST_ROUNDS} with --precision or --budget, at most {MOST_CLAIM_ROUNDS} with --claim, "
             f"otherwise the suite's number, or {ROUNDS}.",
@@ -218,7 +212,7 @@ class Request(LaunchRequest):
     ] = None
     precision: Annotated[
         float | None,
-        _PrecisionOption(
+        PrecisionOption(
             "Measure until every ratio has a certain verdict, or an interval that extends at most this far to each "
             "side, such as 2%.",
             read=read_share,
@@ -228,7 +222,7 @@ class Request(LaunchRequest):
     ] = None
     budget: Annotated[
         float | None,
-        _PrecisionOption(
+        PrecisionOption(
             "End after about this time, such as 10m, but measure at least one round. With --resume, the time starts "
             "now. The budget of a suite isn't strict: every comparison gets the rounds that a verdict needs.",
             read=read_seconds,
@@ -238,11 +232,11 @@ class Request(LaunchRequest):
     ] = None
     budget_is_wish: Annotated[
         bool,
-        _PrecisionOption("The budget can be exceeded, like the budget of a suite.", ("--budget-is-wish",), hidden=True),
+        PrecisionOption("The budget can be exceeded, like the budget of a suite.", ("--budget-is-wish",), hidden=True),
     ] = False
     margin: Annotated[
         float,
-        _PrecisionOption(
+        PrecisionOption(
             "The smallest relative difference that counts as faster or slower.",
             read=read_share,
             text=format_share,
@@ -252,28 +246,28 @@ class Request(LaunchRequest):
     ] = MARGIN
     sampling: Annotated[
         Protocol,
-        _PrecisionOption(
+        PrecisionOption(
             "Measure for a time (`time`), or for the iterations of the source document (`document`).",
             shown=Protocol.TIME.value,
         ),
     ] = Protocol.TIME
     clock: Annotated[
         Clock,
-        _PrecisionOption(
+        PrecisionOption(
             "Measure wall-clock time (`wall`), or CPU time (`cpu`), which other processes affect less.",
             shown=Clock.WALL.value,
         ),
     ] = Clock.WALL
     interleave: Annotated[
         Interleave | None,
-        _PrecisionOption(
+        PrecisionOption(
             "Interleave the cells of a round (`turns`), or run one launch after the other (`launches`). Default: "
             "`turns` if a launch has one CPU core."
         ),
     ] = None
     device: Annotated[
         Sequence[Device],
-        _GpuOption(
+        GpuOption(
             "Measure on the `cpu`, on a `gpu`, or on both: cpu,gpu compares the GPU with the CPU in each environment.",
             read=read_devices,
             metavar="cpu,gpu",
@@ -281,7 +275,7 @@ class Request(LaunchRequest):
     ] = ()
     lock_clocks: Annotated[
         str,
-        _GpuOption(
+        GpuOption(
             "Lock the GPUs' clocks for the run, at a speed in MHz, or at `base`, which a GPU can hold under any load. "
             "Needs root.",
             read=read_clock,
@@ -290,7 +284,7 @@ class Request(LaunchRequest):
     ] = ""
     warmup: Annotated[
         float | None,
-        _PrecisionOption(
+        PrecisionOption(
             "The warm-up time of a launch, 0s or more. With `auto`, the pilot of each group determines it.",
             read=partial(read_length, or_none=True),
             text=format_seconds,
@@ -300,7 +294,7 @@ class Request(LaunchRequest):
     ] = None
     measure: Annotated[
         float | None,
-        _PrecisionOption(
+        PrecisionOption(
             "The measurement time of a launch. With `auto`, the pilot of each group determines it.",
             read=read_length,
             text=format_seconds,
@@ -310,7 +304,7 @@ class Request(LaunchRequest):
     ] = None
     shard: Annotated[
         Shard | None,
-        _MachinesOption(
+        MachinesOption(
             "Measure one part of the plan: 2/5 is part 2 of 5. Measure the other parts elsewhere, then use `harness "
             "merge`.",
             read=read_shard,
@@ -319,7 +313,7 @@ class Request(LaunchRequest):
     ] = None
     balance: Annotated[
         Path | None,
-        _MachinesOption(
+        MachinesOption(
             "Distribute groups over shards by their duration in this run, or with `even` by their number of cells. "
             "Pass the same run for every shard.",
             metavar="RUN",
@@ -327,7 +321,7 @@ class Request(LaunchRequest):
     ] = None
     on: Annotated[
         str,
-        _MachinesOption(
+        MachinesOption(
             "Measure in shards on several machines. ssh://HOST,USER@HOST: SSH hosts. http://HEAD:8265: a Ray cluster. "
             "ray: the Ray cluster of RAY_ADDRESS.",
             read=read_on,
@@ -335,11 +329,11 @@ class Request(LaunchRequest):
         ),
     ] = ""
     slots: Annotated[
-        str, _MachineOption(f"{SLOTS} With --shard, measure the shard in a free slot.", read=read_slots, metavar="N")
+        str, MachineOption(f"{SLOTS} With --shard, measure the shard in a free slot.", read=read_slots, metavar="N")
     ] = ""
     try_anyway: Annotated[
         bool,
-        _GpuOption(
+        GpuOption(
             "Also launch the environments of -e that can't run on the GPU according to the catalog. Their launches "
             "may fail, stop responding, or compute wrong results."
         ),
@@ -351,7 +345,7 @@ class ProfileRequest(LaunchRequest):
     """A request for a run of `harness profile`, which records function profiles and no times."""
 
     calls: Annotated[
-        int, _PrecisionOption("The number of calls to profile after the first one.", least=1, shown=str(PROFILED_CALLS))
+        int, PrecisionOption("The number of calls to profile after the first one.", least=1, shown=str(PROFILED_CALLS))
     ] = PROFILED_CALLS
 
 

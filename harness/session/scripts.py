@@ -22,6 +22,7 @@ from harness.model.texts import joined
 from harness.project import Project
 from harness.scenarios import links, notebooks, script_checks, script_files, script_sources, scripts
 from harness.scenarios.catalog import find_scenario_files, load_scenario
+from harness.scenarios.scripts import Script
 from harness.session import trust
 from harness.session.request import Request
 
@@ -29,34 +30,17 @@ from harness.session.request import Request
 SHOWN_FILES = 10
 
 
-def make_request(
-    path: Path,
-    asked: Request,
-    *,
-    arguments: Sequence[str] = (),
-    grep: Sequence[str] = (),
-    compare: Sequence[str] = (),
-    functions: Sequence[str] = (),
-    scan: Sequence[str] = (),
-    files: Sequence[Path] = (),
-    stdin: Path | None = None,
-    compat_v1: bool = False,
-) -> tuple[Request, Sequence[str]]:
+def make_request(script: Script, asked: Request) -> tuple[Request, Sequence[str]]:
     """Return the request that runs a script, and sentences about it, such as omitted parts of a notebook.
 
-    If the file is a scenario, it runs as a scenario. If it is a link, its code is downloaded. If it is a text with
-    several programs, the axis `program` of the request selects some of them by their first lines.
-
-    - `arguments`: the arguments of the script; `stdin`: the file for its standard input
-    - `files`: files and folders that are copied next to the script
-    - `grep`: regular expressions for printed numbers; `compare`: pairs of these numbers
-    - `functions`: the functions whose calls are steps
-    - `scan`: options of the script with their values, such as `batch_size=32,64`
-    - `compat_v1`: run the script through `tensorflow.compat.v1`
+    `script` has the path and the options of `harness run`. If the file is a scenario, it runs as a scenario. If it is
+    a link, its code is downloaded. If it is a text with several programs, the axis `program` of the request selects
+    some of them by their first lines.
 
     Raises UsageError if no environment is given or a file can't be read, FileError for errors in a file, and
     CannotRunHereError if a link can't be downloaded.
     """
+    path = script.path
     if not asked.environments:
         raise UsageError(
             "No environment is specified.",
@@ -64,28 +48,20 @@ def make_request(
         )
     downloads = [f"{path} is downloaded."] if links.is_link(path) else []
     path = links.fetch(path) if downloads else path
-    script_options = [*arguments, *grep, *compare, *functions, *scan, *files, *([stdin] if stdin else [])]
     if scripts.has_header(path):
-        return _request_scenario(path, asked, script_options), ()
+        return _request_scenario(path, asked, script), ()
     project = Project.find()
     asked = replace(asked, environments=_expand_requirements(asked.environments, project))
     source = script_sources.read(path)
     programs, choice = _choose_programs(source, path, asked.axes.get(PROGRAM, ()))
     asked = replace(asked, axes={name: values for name, values in asked.axes.items() if name != PROGRAM})
-    _check_options(path, asked.axes, functions)
-    script = scripts.Script(
+    _check_options(path, asked.axes, script.functions)
+    script = replace(
+        script,
         path=path,
         name=source.name,
         text=next(iter(programs.values())),
-        arguments=arguments,
-        grep=grep,
-        compare=compare,
-        functions=functions,
-        scan=_read_scan(scan),
-        files=files,
-        stdin=stdin,
         programs=programs if len(programs) > 1 else {},
-        compat_v1=compat_v1,
         is_command=source.is_command,
     )
     script, sentences = _check_script(script, asked.environments, project)
@@ -98,8 +74,10 @@ def make_request(
     return _add_script(asked, scenario_path), [*sentences, *_describe_threads(path, script.text, asked)]
 
 
-def _request_scenario(path: Path, asked: Request, script_options: Sequence[object]) -> Request:
+def _request_scenario(path: Path, asked: Request, script: Script) -> Request:
     """Return the request that runs a scenario. Raises UsageError for an option of scripts."""
+    script_options = [*script.arguments, *script.grep, *script.compare, *script.functions, *script.scan, *script.files]
+    script_options += [script.stdin] if script.stdin else []
     if script_options:
         raise UsageError(
             f"{path} is a scenario (its header has [tool.harness]), so it doesn't accept {script_options[0]!r}.",
@@ -135,7 +113,7 @@ def _describe_threads(path: Path, text: str, asked: Request) -> list[str]:
     ]
 
 
-def _read_scan(texts: Sequence[str]) -> Mapping[str, Sequence[str]]:
+def read_scan(texts: Sequence[str]) -> Mapping[str, Sequence[str]]:
     """Return the values of each option of the script. Raises UsageError."""
     scan: dict[str, list[str]] = {}
     for text in texts:
@@ -149,9 +127,7 @@ def _read_scan(texts: Sequence[str]) -> Mapping[str, Sequence[str]]:
     return scan
 
 
-def _check_script(
-    script: scripts.Script, environments: Sequence[str], project: Project
-) -> tuple[scripts.Script, list[str]]:
+def _check_script(script: Script, environments: Sequence[str], project: Project) -> tuple[Script, list[str]]:
     """Return a script with its files and its needs, and sentences about files and doubtful names. Raises FileError."""
     texts, path = [*(script.programs.values() or [script.text])], script.path
     listed_files = {file.expanduser().absolute() for file in script.files}
@@ -256,8 +232,8 @@ def make_measured_scenario(
     """
     if scripts.has_header(path):
         return path, STEP, ()
-    request = Request(environments=["any"])
-    script_request, sentences = make_request(path, request, arguments=arguments, files=files)
+    script = Script(path=path, arguments=arguments, files=files)
+    script_request, sentences = make_request(script, Request(environments=["any"]))
     (scenario,) = script_request.scenarios
     has_steps = WHOLE in load_scenario(Path(scenario)).quantities
     return Path(scenario), STEP if has_steps else OWN, sentences

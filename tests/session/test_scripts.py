@@ -9,27 +9,28 @@ from typer.testing import CliRunner
 from harness.cli import options
 from harness.model.errors import UsageError
 from harness.scenarios.catalog import load_scenario
+from harness.scenarios.scripts import Script
 from harness.session.request import Request
-from harness.session.scripts import find_v1_names, make_request
+from harness.session.scripts import find_v1_names, make_request, read_scan
 
 
 def test_packages_of_a_file_are_added_to_each_release_if_they_apply_in_its_python(tmp_path):
     script, packages = tmp_path / "mine.py", tmp_path / "requirements.txt"
     script.write_text("x = 1\n")
     packages.write_text('numpy==1.16.4\ntyping-extensions==4.0.0 ; python_version < "3.8"\n')
-    request, _ = make_request(script, Request(environments=["tf1.14", "tf2.15", str(packages)]))
+    request, _ = make_request(Script(path=script), Request(environments=["tf1.14", "tf2.15", str(packages)]))
     assert request.environments == ["tf1.14+numpy==1.16.4+typing-extensions==4.0.0", "tf2.15+numpy==1.16.4"]
     packages.write_text("numpy<2\n")  # which both have
-    request, _ = make_request(script, Request(environments=["tf1.14", "tf2.15", str(packages)]))
+    request, _ = make_request(Script(path=script), Request(environments=["tf1.14", "tf2.15", str(packages)]))
     assert request.environments == ["tf1.14", "tf2.15"]
     with pytest.raises(UsageError, match="doesn't contain TensorFlow"):
-        make_request(script, Request(environments=[str(packages)]))
+        make_request(Script(path=script), Request(environments=[str(packages)]))
 
 
 def test_the_default_budget_can_be_exceeded_also_by_the_command_of_a_shard(tmp_path):
     script = tmp_path / "mine.py"
     script.write_text("x = 1\n")
-    request, _ = make_request(script, Request(environments=["tf2.15"], slots="2"))
+    request, _ = make_request(Script(path=script), Request(environments=["tf2.15"], slots="2"))
     assert request.budget_is_wish
     requests: list[Request] = []
     command = typer.Typer()
@@ -43,7 +44,7 @@ def test_the_default_budget_can_be_exceeded_also_by_the_command_of_a_shard(tmp_p
     assert [(entry.budget, entry.budget_is_wish) for entry in requests] == [(90.0, True)]
     assert "--budget-is-wish" not in CliRunner().invoke(command, ["--help"]).stdout
     for strict in ({"budget": 90.0}, {"rounds": 3}):
-        request, _ = make_request(script, Request(environments=["tf2.15"], **strict))
+        request, _ = make_request(Script(path=script), Request(environments=["tf2.15"], **strict))
         assert not request.budget_is_wish
 
 
@@ -52,7 +53,7 @@ def test_a_function_without_a_name_is_refused(tmp_path):
     script.write_text("print(1)\n")
     for name in ("", " "):
         with pytest.raises(UsageError, match="--function ''"):
-            make_request(script, Request(environments=["tf2.15"]), functions=["print", name])
+            make_request(Script(path=script, functions=["print", name]), Request(environments=["tf2.15"]))
 
 
 def test_a_thread_setting_on_one_core_is_said_before_the_run(tmp_path):
@@ -61,7 +62,9 @@ def test_a_thread_setting_on_one_core_is_said_before_the_run(tmp_path):
 
     def sentences(**options):
         return [
-            text for text in make_request(script, Request(environments=["tf2.15"], **options))[1] if "pinned" in text
+            text
+            for text in make_request(Script(path=script), Request(environments=["tf2.15"], **options))[1]
+            if "pinned" in text
         ]
 
     (sentence,) = sentences()
@@ -73,11 +76,13 @@ def test_a_thread_setting_on_one_core_is_said_before_the_run(tmp_path):
 def test_values_of_an_option_are_an_axis_or_refused(tmp_path):
     script = tmp_path / "mine.py"
     script.write_text("print(1)\n")
-    request, _ = make_request(script, Request(environments=["tf2.15"]), scan=["--batch-size=32,64,32"])
+    request, _ = make_request(
+        Script(path=script, scan=read_scan(["--batch-size=32,64,32"])), Request(environments=["tf2.15"])
+    )
     assert "batch_size = ['32', '64']" in Path(request.scenarios[0]).read_text().replace('"', "'")
     for text in ("batch_size", "batch_size=32", "=1,2", "a b=1,2"):
         with pytest.raises(UsageError, match="Invalid --scan"):
-            make_request(script, Request(environments=["tf2.15"]), scan=[text])
+            read_scan([text])
 
 
 def test_programs_of_a_file_are_compared_if_its_text_does_or_if_they_are_chosen(tmp_path):
@@ -87,7 +92,7 @@ def test_programs_of_a_file_are_compared_if_its_text_does_or_if_they_are_chosen(
 
     def plan(*chosen: str) -> tuple[object, ...]:
         axes = {"program": chosen} if chosen else {}
-        request, _ = make_request(path, Request(environments=["tf2.15"], axes=axes))
+        request, _ = make_request(Script(path=path), Request(environments=["tf2.15"], axes=axes))
         scenario = load_scenario(Path(request.scenarios[0]))
         along = {(entry.along, entry.plus, entry.against) for entry in scenario.compare} - {("environment", "", "")}
         return dict(request.axes), scenario.axes, along
@@ -107,8 +112,8 @@ def test_tensorflow_1_is_offered_through_compat_v1_if_an_environment_has_tensorf
     path = tmp_path / "old.py"
     path.write_text("import tensorflow as tf\ntf.Session()\n")
     for environments, is_offered in ((["tf1.14"], False), (["tf1.14", "tf2.15"], True)):
-        request, _ = make_request(path, Request(environments=environments))
+        request, _ = make_request(Script(path=path), Request(environments=environments))
         assert bool(find_v1_names(request)) is is_offered
-    request, _ = make_request(path, Request(environments=["tf2.15"]), compat_v1=True)
+    request, _ = make_request(Script(path=path, compat_v1=True), Request(environments=["tf2.15"]))
     scenario = load_scenario(Path(request.scenarios[0]))
     assert (scenario.needs, "tensorflow.compat.v1" in scenario.title, find_v1_names(request)) == ([], True, "")

@@ -177,20 +177,23 @@ def _make_layers(
     estimates = layout.make_estimate_layers(
         points, domain, "x", make_channels, looks, point=POINT, field="ratio", cap=8
     )
-    up = choose(0, -UP)
-    name_mark = {"type": "text", "align": "left", "baseline": "middle", "dy": up}
-    name_mark |= {"limit": choose(room, f"width - {_BOTH}")}
     return [
         grid,
         *bands,
         *({**layer, "mark": shift(layer["mark"])} for layer in estimates),
-        layout.make_layer(name_mark, row_names, y=y, x={"value": 0}, text={"field": "name"}),
+        *_make_texts(rows, choose(0, -UP), choose(room, f"width - {_BOTH}"), y),
+    ]
+
+
+def _make_texts(
+    rows: Sequence[Ratio], up: Specification, limit: Specification, y: Specification
+) -> list[Specification]:
+    """Return the layers with the names, the ratios and the verdicts of the rows, `up` pixels above their middle."""
+    mark = {"type": "text", "align": "left", "baseline": "middle", "dy": up}
+    row_names = [{"name": row.name} for row in rows]
+    verdicts = [{"name": row.name, "told": row.verdict} for row in rows]
+    return [
+        layout.make_layer({**mark, "limit": limit}, row_names, y=y, x={"value": 0}, text={"field": "name"}),
         layout.make_end_layer([{"name": row.name, "told": row.size} for row in rows], left=_VERDICT, dy=up, y=y),
-        layout.make_layer(
-            {"type": "text", "align": "left", "baseline": "middle", "dy": up, "dx": 12 - _VERDICT},
-            [{"name": row.name, "told": row.verdict} for row in rows],
-            y=y,
-            x={"value": "width"},
-            text={"field": "told"},
-        ),
+        layout.make_layer({**mark, "dx": 12 - _VERDICT}, verdicts, y=y, x={"value": "width"}, text={"field": "told"}),
     ]

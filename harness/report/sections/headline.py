@@ -174,30 +174,15 @@ def _list_columns(results: Results, lines: Sequence[_HeadlineLine]) -> Iterator[
         heading = _name_comparison(lines[0].answer, pairs, has_words=has_words)
     is_base_named = not other_tables and len(bases) == 1 and heading != _COMPARISON
     yield Column(heading, make_label, is_label=True)
-    has_differences = any(isinstance(line.finding.ratio, Difference) for line in lines)
     subject = next(iter(pairs))[0] if len(pairs) == 1 else "compared"
     base = next(iter(bases)) if len(bases) == 1 else "baseline"
     yield from _list_time_columns(lines, subject, base, has_unit=not other_tables)
-    measure = "difference" if has_differences else f"{names.measure(table)} ratio" if not other_tables else "ratio"
-    # on a terminal, the ratio turned round would hide the plot
-    for where, format_ratio in (
-        (Where.TERMINAL, lambda ratio, _: format.ratio(ratio)),
-        (EVERYWHERE ^ Where.TERMINAL, format.ratio_and_inverse),
-    ):
-        yield Column(measure, partial(_make_ratio_entry, results, format_ratio), is_number=True, where=where)
-    comparable = [line.finding.ratio for line in lines if _is_comparable(line)]
-    if comparable and not has_differences:
-        domain = choose_ratio_domain(comparable, results.run.plan.margin)
-        # the plot has the same bar, at a ratio of 1
-        smaller, larger = ("faster", "slower") if is_time(table.quantity) else ("less", "more")
-        yield Column(
-            f"{smaller} │ {larger}",
-            lambda line: Entry(
-                format.plot_ratio(line.finding.ratio, domain) if _is_comparable(line) else "", is_code=True
-            ),
-            where=EVERYWHERE ^ Where.PAGE,
-        )
-    yield Column("verdict", partial(_make_verdict_entry, results), is_verdict=True)
+    yield from _list_ratio_columns(results, lines, "ratio" if other_tables else f"{names.measure(table)} ratio")
+    yield Column(
+        "verdict",
+        lambda line: Entry(line.finding.verdict or NO_VERDICT, _stands_out(results, line)),
+        is_verdict=True,
+    )
     if not has_one_scenario:
         yield Column("others", partial(_count_others, results), is_optional=True, where=EVERYWHERE ^ Where.TERMINAL)
 
@@ -222,6 +207,39 @@ def _list_time_columns(
         yield Column(f"{name}, {symbol}" if symbol else name, partial(make_entry, at), is_number=True)
 
 
+def _list_ratio_columns(
+    results: Results, lines: Sequence[_HeadlineLine], measure: str
+) -> Iterator[Column[_HeadlineLine]]:
+    """Yield the columns with the ratios, and a column with their plot. The heading is `measure` or `difference`."""
+    has_differences = any(isinstance(line.finding.ratio, Difference) for line in lines)
+
+    def make_entry(format_ratio: Callable[[Estimate, Verdict | None], str], line: _HeadlineLine) -> Entry:
+        ratio, verdict = line.finding.ratio, line.finding.verdict
+        if not _is_comparable(line):
+            return Entry("")
+        stands_out = _stands_out(results, line)
+        return Entry(format_ratio(ratio, verdict), cells=line.cells, order=ratio.value, stands_out=stands_out)
+
+    # on a terminal, the ratio turned round would hide the plot
+    for where, format_ratio in (
+        (Where.TERMINAL, lambda ratio, _: format.ratio(ratio)),
+        (EVERYWHERE ^ Where.TERMINAL, format.ratio_and_inverse),
+    ):
+        heading = "difference" if has_differences else measure
+        yield Column(heading, partial(make_entry, format_ratio), is_number=True, where=where)
+    comparable = [line.finding.ratio for line in lines if _is_comparable(line)]
+    if not comparable or has_differences:
+        return
+    domain = choose_ratio_domain(comparable, results.run.plan.margin)
+    # the plot has the same bar, at a ratio of 1
+    smaller, larger = ("faster", "slower") if is_time(lines[0].answer.table.quantity) else ("less", "more")
+    yield Column(
+        f"{smaller} │ {larger}",
+        lambda line: Entry(format.plot_ratio(line.finding.ratio, domain) if _is_comparable(line) else "", is_code=True),
+        where=EVERYWHERE ^ Where.PAGE,
+    )
+
+
 def _name_comparison(answer: Answer, pairs: Collection[tuple[str, str]], *, has_words: bool) -> str:
     """Return the heading of the rows: the name of the comparison.
 
@@ -243,21 +261,8 @@ def _name_sides(answer: Answer) -> tuple[str, str]:
     return " ".join([subject, *answer.subject_has]), " ".join([base, *answer.base_has])
 
 
-def _make_ratio_entry(
-    results: Results, format_ratio: Callable[[Estimate, Verdict | None], str], line: _HeadlineLine
-) -> Entry:
-    if not _is_comparable(line):
-        return Entry("")
-    ratio, stands_out = line.finding.ratio, _stands_out(results, line)
-    return Entry(format_ratio(ratio, line.finding.verdict), cells=line.cells, order=ratio.value, stands_out=stands_out)
-
-
 def _is_comparable(line: _HeadlineLine) -> bool:
     return line.finding.verdict is not Verdict.DIFFERENT_WORK
-
-
-def _make_verdict_entry(results: Results, line: _HeadlineLine) -> Entry:
-    return Entry(line.finding.verdict or NO_VERDICT, _stands_out(results, line))
 
 
 def _count_others(results: Results, line: _HeadlineLine) -> str:
