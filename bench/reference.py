@@ -15,7 +15,7 @@ from harness import session
 from harness.analysis.results import Results
 from harness.analysis.runs import Pair
 from harness.cli import app
-from harness.cli.examples import EXAMPLES
+from harness.cli.advice import load_examples
 from harness.session.request import LaunchRequest, Request, options
 from harness.session.settings import ProjectSettings, get_variable
 from harness.session.trust import Kind, Owner
@@ -131,8 +131,7 @@ def _section(command: Any, context: typer.Context, explained: dict[tuple[str, st
         )
         if rows:
             yield "\n".join([f"\n| {heading} | |", "| --- | --- |", *rows])
-    lines = EXAMPLES.get(path.removeprefix("harness "), "").strip().splitlines()
-    if lines:
+    if lines := load_examples().get(path.removeprefix("harness ")):
         yield "\n".join(["\n```console", *(f"$ {line}" for line in lines), "```"])
 
 

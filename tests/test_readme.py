@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.examples import EXAMPLES
+from harness.cli.advice import load_examples
 from tests import two_runs
 from tests.cli.conftest import stored
 from tests.conftest import ROOT
@@ -49,7 +49,7 @@ def runs_here(line: str) -> bool:
     return not any(word in line for word in ELSEWHERE) and (not is_work or "--dry-run" in line or " list" in line)
 
 
-LINES = [re.split(r" +[#>] ", line)[0] for text in EXAMPLES.values() for line in text.strip().splitlines()]
+LINES = [re.split(r" +[#>] ", line)[0] for lines in load_examples().values() for line in lines]
 README_COMMANDS = [command for block in blocks(README, "sh") for command in block]
 #: The blocks of commands that run, by page. The examples of `history` are one block.
 RUN = {"README.md": [[command] for command in README_COMMANDS if not command.startswith("make ")]}

@@ -7,6 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from harness import package_data
 from harness.cli.messages import say
 from harness.model.errors import UsageError
 from harness.model.texts import find_nearest
@@ -50,15 +51,19 @@ class _Conversion:
         return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
 
 
+def load_examples() -> dict[str, list[str]]:
+    """Return the lines of the examples in templates/examples.txt, by the name of the command below `harness`."""
+    text = (package_data.FOLDER / "templates" / "examples.txt").read_text(encoding="utf-8")
+    _, *parts = re.split(r"(?m)^== ?(.*)\n", text)
+    return {name: lines.strip().splitlines() for name, lines in zip(parts[::2], parts[1::2], strict=True)}
+
+
 class _WithExamples:
     """A command or group whose help ends with examples. For shell completion, it doesn't convert values."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples."""
-        from harness.cli.examples import EXAMPLES  # noqa: PLC0415 - only help needs it
-
-        lines = EXAMPLES.get(" ".join(ctx.command_path.split()[1:]), "").strip().splitlines()
-        if lines:
+        if lines := load_examples().get(" ".join(ctx.command_path.split()[1:])):
             with formatter.section("Examples"):
                 for line in lines:
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")

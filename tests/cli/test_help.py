@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from harness.cli import COMMANDS as GROUPS
 from harness.cli import app
-from harness.cli.examples import EXAMPLES
+from harness.cli.advice import load_examples
 from harness.model.errors import Exit
 from harness.session.options import OptionPanel
 from tests.conftest import ROOT
@@ -27,7 +27,7 @@ def walk(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 COMMANDS = dict(walk(typer.main.get_command(app)))
-EXAMPLE_LINES = [line for text in EXAMPLES.values() for line in text.strip().splitlines()]
+EXAMPLE_LINES = [line for lines in load_examples().values() for line in lines]
 
 
 def read_help(*words: str) -> str:
