@@ -10,37 +10,10 @@ from typing import Annotated
 
 import typer
 
-from harness import session
+from harness import package_data, session
 
-#: The variable in which a shell passes the command line up to the cursor.
+#: The variable in which a shell passes the command line up to the cursor (templates/completion/).
 VARIABLE = "_HARNESS_COMPLETE"
-
-# bash also splits words at `=` and `:`, and replaces only the part after the last of these characters
-_BASH = f"""\
-_harness_completion() {{
-    local IFS=$'\\n' line=${{COMP_LINE:0:COMP_POINT}} current=${{COMP_WORDS[COMP_CWORD]}}
-    local word=${{line##*[[:space:]]}}
-    [[ $current == [=:] ]] && current=
-    local kept=${{word%"$current"}}
-    COMPREPLY=( $({VARIABLE}="$line" "$1" 2>/dev/null | cut -f 1) )
-    COMPREPLY=( "${{COMPREPLY[@]#"$kept"}}" )
-    [[ ${{#COMPREPLY[@]}} == 1 && $COMPREPLY == *[=/] ]] && compopt -o nospace
-}}
-complete -o default -F _harness_completion harness"""
-
-_ZSH = f"""\
-#compdef harness
-_harness_completion() {{
-    local found value
-    for found in "${{(@f)$({VARIABLE}="${{words[1,CURRENT]}}" $words[1] 2>/dev/null)}}"; do
-        value=${{found%%$'\\t'*}}
-        [[ -n $value ]] && compadd -Q -S "${{${{value[-1]:#[=/]}}:+ }}" -- "$value"
-    done
-    (( compstate[nmatches] )) || _files
-}}
-compdef _harness_completion harness"""
-
-_FISH = f"complete --command harness --no-files --arguments '(env {VARIABLE}=(commandline -cp) harness)'"
 
 
 class Shell(StrEnum):
@@ -51,15 +24,13 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-_SCRIPTS = {Shell.BASH: _BASH, Shell.ZSH: _ZSH, Shell.FISH: _FISH}
-
-
 def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
     """Print the completion script for a shell.
 
     The script completes commands, names, axes and runs.
     """
-    typer.echo(_SCRIPTS[shell])
+    path = package_data.FOLDER / "templates" / "completion" / f"harness.{shell}"
+    typer.echo(path.read_text(encoding="utf-8"), nl=False)
 
 
 def complete_environments(incomplete: str) -> list[tuple[str, str]]:

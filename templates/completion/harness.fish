@@ -1,0 +1,1 @@
+complete --command harness --no-files --arguments '(env _HARNESS_COMPLETE=(commandline -cp) harness)'
