@@ -59,7 +59,7 @@ class FleetRequest:
     - `words`: the arguments of each shard's command, without `--shard`; `of`: the number of shards
     - `on`: the machines that measure; `slots`: the number of slots of this machine
     - `command`: the command line of the whole run
-    - `parcel`: the SHA-256 hash of the archive that other machines get, or empty
+    - `parcel`: the SHA-256 hash of the archive that other machines get
     - `unavailable`: the environments that this machine can't prepare, with the message and the advice of the error
     """
 
@@ -69,15 +69,13 @@ class FleetRequest:
     on: str
     slots: int
     command: Sequence[str]
-    parcel: str = ""
+    parcel: str
     unavailable: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def uses_several_places(request: LaunchRequest) -> bool:
     """Return whether a request measures in several places at once. A shard and `--slots 1` use one place."""
-    if not isinstance(request, Request):
-        return False
-    return bool(request.on or (request.slots not in ("", "1") and not request.shard))
+    return isinstance(request, Request) and bool(request.on or (request.slots not in ("", "1") and not request.shard))
 
 
 def find_slots_for_shard(planned: Planned) -> list[Slot]:
@@ -124,17 +122,13 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
         on=request.on,
         slots=slots,
         command=command,
-        parcel=_hash(parcel),
+        parcel=hashlib.sha256(parcel).hexdigest(),
         unavailable={name: (error.message, error.advice) for name, error in unavailable.items()},
     )
     if parcel:
         write_atomically(folder.path / PARCEL, parcel)
     write_atomically(folder.path / ASKED, sign(json.dumps(asdict(fleet_request), indent=2).encode() + b"\n"))
     return _Fleet(folder, fleet_request, places, listener.say, refused=planned.refused).run()
-
-
-def _hash(parcel: bytes) -> str:
-    return hashlib.sha256(parcel).hexdigest() if parcel else ""
 
 
 def _check_request(planned: Planned) -> Request:
@@ -199,7 +193,7 @@ def resume(
         *(["--unsettled"] if unsettled else []),
     ]
     parcel = _read(path, PARCEL) if on else b""
-    if on and (longer or _hash(parcel) != fleet_request.parcel):
+    if on and (longer or hashlib.sha256(parcel).hexdigest() != fleet_request.parcel):
         reason = "it doesn't accept --rounds and --budget" if longer else f"{PARCEL} has changed since"
         raise UsageError(f"{path} was measured on other machines, but {reason}.", "Start a new run.")
     count = int(slots) if slots.isdecimal() and not on else fleet_request.slots

@@ -2,7 +2,7 @@
 
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import repeat
@@ -268,42 +268,6 @@ class Samples(Sequence[Sample]):
 
     def __repr__(self) -> str:
         return repr(list(self))
-
-
-class Numbers(Mapping[str, float]):
-    """Numbers by name. They need a third of the memory of a dictionary.
-
-    `places` maps names to indices of `numbers`, and can be shared between objects.
-    """
-
-    __slots__ = ("numbers", "places")
-
-    def __init__(self, numbers: Iterable[float], places: Mapping[str, int]) -> None:
-        self.numbers = array("d", numbers)
-        self.places = places
-
-    def __getitem__(self, name: str) -> float:
-        return self.numbers[self.places[name]]
-
-    @overload
-    def get(self, name: str, default: None = None, /) -> float | None: ...
-
-    @overload
-    def get(self, name: str, default: Of, /) -> float | Of: ...
-
-    def get(self, name: str, default: object = None, /) -> object:
-        """Return the number with this name, or the default."""
-        place = self.places.get(name)
-        return default if place is None else self.numbers[place]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.places)
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __repr__(self) -> str:
-        return repr(dict(self))
 
 
 class _Computed:

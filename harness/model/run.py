@@ -15,31 +15,8 @@ from harness.model.texts import joined
 
 SCHEMA = 1
 
-#: The version of the rules for verdicts in docs/explanation/statistics.md. Runs without a version have version 1. These
-#: are the differences of earlier versions:
-#:
-#: 1. A verdict needed four rounds, the residual wasn't used as a prior, and nothing was subtracted from times.
-#: 2. CPU contention was subtracted only if the kernel's ticks showed it.
-#: 3. The residual came from all cells, except a cell that varied more or less than the others.
-#: 4. The residual always included the two cells of a comparison, even if their variability differed. Intervals didn't
-#:    include the possible error of the CPU contention correction. A clock speed that fell in every launch counted as a
-#:    trend.
-#: 5. The time for which a CPU quota paused launches wasn't subtracted, and CPU contention wasn't subtracted from the
-#:    common steps of non-stationary cells. The control cell didn't correct such cells in different blocks. Intervals of
-#:    effects from two rounds didn't include the bias. With `--precision`, effects used the whole level even if a clear
-#:    verdict had ended their group.
-#: 6. A claim about seconds or memory growth was *not seen* only if the whole interval was below 10 % of the claim.
-#:    Memory growth was *unclear* if two identical cells differed by more than that, even if the difference couldn't
-#:    change the outcome.
-#: 7. A run of claims ended a group only when its intervals were narrow, and judged every claim with the whole level.
-#: 8. Looks at claims counted only for the first machine of a merged run. With `--precision`, a verdict that ended its
-#:    group used the whole level if later comparisons made it unclear. All effects of a change had the same possible
-#:    error of the CPU contention correction. Of two equal parts of a launch, the later one counted as faster.
-#: 9. A variance that was far larger than the prior lost all information from the prior, at a level of 5 % in each
-#:    comparison. Interleaving was checked with samples at the end of a launch. Claims of a factor below 2 were first
-#:    checked after three rounds.
-#: 10. One round had no verdict, even if its ratio was above 30. A second trace for all shapes was a smaller problem. No
-#:    claim was "fixed before".
+#: The version of the rules for verdicts. docs/dev/analysis-notes.md lists the differences of earlier versions. Runs
+#: without a version have version 1.
 RULES = 11
 
 

@@ -4,13 +4,13 @@ import marshal
 import math
 import sys
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.model.errors import DamagedError, UsageError
-from harness.model.launch import Launch, Numbers, Sample, Samples
+from harness.model.launch import Launch, Sample, Samples
 from harness.model.run import Run
 from harness.model.scenario import Cell
 
@@ -77,6 +77,31 @@ def load(kind: type[Stored], data: bytes, where: object) -> Stored:
             "Update harness to read it.",
         )
     return value
+
+
+class Numbers(Mapping[str, float]):
+    """Numbers by name. They need a third of the memory of a dictionary.
+
+    `places` maps names to indices of `numbers`, and can be shared between objects.
+    """
+
+    __slots__ = ("numbers", "places")
+
+    def __init__(self, numbers: Iterable[float], places: Mapping[str, int]) -> None:
+        self.numbers = array("d", numbers)
+        self.places = places
+
+    def __getitem__(self, name: str) -> float:
+        return self.numbers[self.places[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 class LaunchCompactor:
