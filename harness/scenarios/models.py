@@ -348,25 +348,16 @@ def _find_side_errors(
             yield make_error((*location, "when"), {}, f"`{named_in[0]}` names {axis} too", advice)
         elif len(named_in) < len(sides) and named_in:
             missing_side = next(name for name in sides if name not in named_in)
-            yield make_error(
-                (*location, missing_side),
-                {},
-                f"expected a value of {axis}, as in `{named_in[0]}`",
-                f"Specify {axis} on both sides, or in `when`.",
-            )
+            problem = f"expected a value of {axis}, as in `{named_in[0]}`"
+            yield make_error((*location, missing_side), {}, problem, f"Specify {axis} on both sides, or in `when`.")
         elif not named_in and axis not in {**default, **when} and len(values) > 1:
-            yield make_error(
-                location,
-                {},
-                f"expected a value of {axis}",
-                f"Add the axis to `when`. The values are {', '.join(values)}.",
-            )
+            advice = f"Add the axis to `when`. The values are {', '.join(values)}."
+            yield make_error(location, {}, f"expected a value of {axis}", advice)
     for name, side in sides.items():
         axes = {**default, **when, **side.axes}
         if any(has_values(excluded, axes) for excluded in exclude):
-            yield make_error(
-                (*location, name), {}, "this is a combination of values that the header excludes", "Use other values."
-            )
+            problem = "this is a combination of values that the header excludes"
+            yield make_error((*location, name), {}, problem, "Use other values.")
 
 
 class ToolTable(TomlTable, extra="ignore"):

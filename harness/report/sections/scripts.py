@@ -1,48 +1,31 @@
-"""The main results of plain scripts: their times, outputs and failures."""
+"""The main results of plain scripts: their times and printed numbers. script_ends.py has their failures and outputs."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
 
 from harness.analysis import printed
 from harness.analysis.answers import Answer
 from harness.analysis.cells import Missing
-from harness.analysis.printed import OutputComparison, OutputMatch, compare_outputs
+from harness.analysis.printed import OutputComparison, compare_outputs
 from harness.analysis.printed_settings import find_growth
-from harness.analysis.quantities import get_later_half, slope
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, combine
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Clock, Status
-from harness.model.scenario import CPUS, ENVIRONMENT, OWN, PEAK, PRINTED, RESIDENT, STEP, WHOLE, Scenario
+from harness.model.scenario import CPUS, ENVIRONMENT, OWN, PEAK, PRINTED, STEP, WHOLE, Scenario
 from harness.model.settings import find_thread_setting
 from harness.model.texts import counted, joined, trim_zeros
 from harness.report import format, names
 from harness.report.comparisons import explain_withheld
-from harness.report.escape import shorten
 from harness.report.phrases import describe_longer
-from harness.report.sections import measurement
+from harness.report.sections import measurement, script_ends
 from harness.report.sections.main_results import describe_answer
-
-#: The smallest growth of the memory that is reported, in bytes per second.
-MEMORY_GROWS = 64 * 1024
+from harness.report.sections.script_ends import quote
 
 IMPORT, FIRST_CALL = "import", "first call"
 
 #: The most settings of a printed number whose values are in a sentence.
 SETTINGS = 6
-
-#: The largest number of characters of a quoted output line, and of characters in it before the first difference.
-CHARACTERS, BEFORE = 80, 20
-
-#: Descriptions of the statuses of launches without a result.
-_STATUS_PHRASES = {
-    Status.FAILED: "fails",
-    Status.TIMEOUT: "did not end",
-    Status.OOM: "needs more memory than is available",
-    Status.NOT_AVAILABLE: "has no result",
-}
 
 
 def describe_scripts(results: Results) -> list[str]:
@@ -59,7 +42,9 @@ def describe_scripts(results: Results) -> list[str]:
 def explain_all_missing(results: Results, reasons: Sequence[Missing]) -> bool:
     """Return whether the sentences of `describe_scripts` explain all missing results."""
     scripts = [scenario for scenario in results.run.scenarios if scenario.script]
-    return len(scripts) == len(results.run.scenarios) and all(missing.status in _STATUS_PHRASES for missing in reasons)
+    return len(scripts) == len(results.run.scenarios) and all(
+        missing.status in script_ends.STATUS_PHRASES for missing in reasons
+    )
 
 
 def _describe_script(results: Results, scenario: Scenario) -> Iterator[str]:
@@ -68,7 +53,7 @@ def _describe_script(results: Results, scenario: Scenario) -> Iterator[str]:
         for answer in results.answers
         if answer.table.scenario is scenario and answer.comparison.along == ENVIRONMENT
     }
-    yield from _describe_failures(results, scenario)
+    yield from script_ends.describe_failures(results, scenario)
     if scenario.axes:  # programs of a file, or the values of --scan or of a setting
         own_answers = [answer for answer in results.answers if answer.table.scenario is scenario]
         yield from (describe_answer(results.run, answer) for answer in own_answers[:SETTINGS])
@@ -115,7 +100,7 @@ def describe_pinned_threads(results: Results) -> list[str]:
     if not setting or CPUS in results.run.scenarios[0].axes:
         return []
     return [
-        f"Each launch was pinned to 1 core, so {_quote(setting)} can't have the effect that it has on several cores. "
+        f"Each launch was pinned to 1 core, so {quote(setting)} can't have the effect that it has on several cores. "
         "To measure this effect, pass --cpus all."
     ]
 
@@ -132,7 +117,7 @@ def _describe_settings(split: Results) -> Iterator[str]:
             text = f"{_format_printed(value.estimate, unit)} ({cell.axes[axis]})"
             amounts.setdefault(cell.environment, []).append(text)
     reason = "at several places" if axis == "place" else "for several settings"
-    subject = f"The script prints {_quote(scenario.name.partition(' ')[2])} {reason}"
+    subject = f"The script prints {quote(scenario.name.partition(' ')[2])} {reason}"
     if len(scenario.axes) == 1 and sum(map(len, amounts.values())) <= SETTINGS:
         yield f"{subject}: {'; '.join(f'{joined(texts)} in {name}' for name, texts in amounts.items())}."
     else:
@@ -160,7 +145,7 @@ def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Ite
     unit, ratio = printed.unit_of(quantity, launches), printed.find_ratio_numbers(quantity, scenario)
     if unit is None:
         yield (
-            f"The printed {_quote(name)} isn't compared: only some launches print it with a unit of time. Match the "
+            f"The printed {quote(name)} isn't compared: only some launches print it with a unit of time. Match the "
             "unit in all launches, or in no launch."
         )
         return
@@ -172,7 +157,7 @@ def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Ite
     if not ratio:
         yield from _describe_growth(results, scenario, quantity, unit)
     if ratio and not describe_pinned_threads(results):
-        first_name, second_name = map(_quote, ratio)
+        first_name, second_name = map(quote, ratio)
         ratios = [(format.ratio(estimate), cell.environment) for cell, estimate in estimates.items()]
         if ratios:
             (first, environment), *others = ratios
@@ -188,12 +173,12 @@ def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Ite
     if not answers and not ratio:
         amounts = [f"{_format_estimate(estimate, unit)} in {cell.environment}" for cell, estimate in estimates.items()]
         if amounts:
-            yield f"The printed {_quote(name)} is {joined(amounts)}."
+            yield f"The printed {quote(name)} is {joined(amounts)}."
     for answer in answers:
         sides = [answer.findings[0].compared.cell, answer.findings[0].compared.other]
         amounts = [_format_amount(estimates[cell].value, unit) for cell in sides if cell in estimates]
         amounts_note = f": {amounts[0]} and {amounts[1]}" if len(amounts) == 2 and not ratio else ""
-        subject = f"The ratio {_quote(name)}" if ratio else f"The printed {_quote(name)}"
+        subject = f"The ratio {quote(name)}" if ratio else f"The printed {quote(name)}"
         yield f"{subject} is {_format_ratio(answer)} as large in {answer.subject} as in {answer.base}{amounts_note}."
 
 
@@ -209,14 +194,10 @@ def _describe_growth(results: Results, scenario: Scenario, quantity: str, unit: 
         if not growth.is_certain:
             verb, end = "rises", ", which are too few to tell whether it grows"
         yield (
-            f"The printed {_quote(quantity.removeprefix(PRINTED))} {verb} in {cell.environment}: from {first} to "
+            f"The printed {quote(quantity.removeprefix(PRINTED))} {verb} in {cell.environment}: from {first} to "
             f"{last} ({format.factor(growth.last / growth.first)}), over {growth.count} values in "
             f"{counted(growth.launches, 'launch')}{end}."
         )
-
-
-def _quote(name: str) -> str:
-    return f"“{name}”"
 
 
 def _format_estimate(estimate: Estimate, unit: str) -> str:
@@ -238,48 +219,6 @@ def _format_amount(value: float, unit: str) -> str:
         return trim_zeros(format.number(value))
     time_unit = format.unit([value], Clock.WALL)
     return f"{format.number(value * time_unit.factor)} {time_unit.symbol}"
-
-
-def _describe_failures(results: Results, scenario: Scenario) -> Iterator[str]:
-    for missing in results.missing:
-        names = list(dict.fromkeys(cell.environment for cell in missing.cells if cell.scenario == scenario.name))
-        if names and missing.status in _STATUS_PHRASES:
-            ending = f"{'sometimes ' if missing.partial else ''}{_STATUS_PHRASES[missing.status]} in {joined(names)}"
-            advice = f" {missing.advice}" if missing.status not in (Status.FAILED, Status.NOT_AVAILABLE) else ""
-            usage = _measure_until_end(results, missing) if missing.status is not Status.NOT_AVAILABLE else ""
-            yield f"{scenario.script} {ending}: {missing.reason.rstrip('.')}{usage}.{advice}"
-
-
-def _measure_until_end(results: Results, missing: Missing) -> str:
-    """Return the seconds and the peak memory of a launch that ended early, and the growth of its memory."""
-    failed_launches = [
-        launch for launch in results.launches if launch.cell in missing.cells and launch.status is missing.status
-    ]
-    launch = max(failed_launches, key=lambda candidate: candidate.resources.get("max_rss_bytes", 0.0), default=None)
-    peak = launch.resources.get("max_rss_bytes") if launch else None
-    if not launch or not peak:
-        return ""
-    seconds = launch.resources.get("wall_seconds", launch.seconds)
-    duration_text = f"after {seconds:,.1f} s, " if missing.status is not Status.TIMEOUT and seconds else ""
-    text = f" ({duration_text}peak memory until then: {format.bytes_(peak)}"
-    bytes_per_second = (
-        slope(get_later_half(points)) if (points := _read_points(launch.observations.get(RESIDENT))) else None
-    )
-    if bytes_per_second is None:
-        return f"{text})"
-    growth_text = (
-        f"growing by {format.bytes_(bytes_per_second)} per second" if bytes_per_second > MEMORY_GROWS else "not growing"
-    )
-    return f"{text}, {growth_text})"
-
-
-def _read_points(observation: object) -> list[tuple[float, float]]:
-    """Return pairs of seconds and bytes; empty if the untrusted script recorded something else."""
-    if not isinstance(observation, list) or len(observation) > 1000:
-        return []
-    pairs = [pair for pair in observation if isinstance(pair, list) and len(pair) == 2]
-    numbers = [pair for pair in pairs if all(isinstance(part, int | float) and abs(part) < 1e15 for part in pair)]
-    return [(float(seconds), float(size)) for seconds, size in numbers]
 
 
 def _describe_compared(
@@ -306,7 +245,7 @@ def _describe_compared(
         else:
             yield _describe_first_row(results, scenario.script, whole_script, pythons)
     if output:
-        yield _describe_output(output)
+        yield script_ends.describe_output(output)
     if memory := answers.get(PEAK):
         yield f"The peak memory is {_format_ratio(memory)} as large in {memory.subject} as in {memory.base}."
 
@@ -374,38 +313,6 @@ def _get_import_seconds(results: Results, scenario: Scenario, environment: str) 
         for launch in launches
     )
     return max((launch.phases.get(IMPORT, 0.0) for launch in launches), default=0.0)
-
-
-def _describe_output(pair: OutputComparison) -> str:
-    environment, other_environment = pair.cell.environment, pair.other.environment
-    match pair.likeness:
-        case OutputMatch.SAME:
-            return f"Exit status and output are the same in {environment} and {other_environment}."
-        case OutputMatch.VARIES:
-            first_text, second_text = _quote_difference(*pair.texts)
-            return (
-                f"The output also varies between launches of one environment, first in line {pair.line}: "
-                f"{first_text}, then {second_text}."
-            )
-        case OutputMatch.LATER:
-            return f"The output is the same up to line {pair.line - 1} and differs after it."
-    text, other_text = _quote_difference(*pair.texts)
-    return f"The output differs at line {pair.line}: {text} in {environment}, {other_text} in {other_environment}."
-
-
-def _quote_difference(one: str | None, other: str | None) -> tuple[str, str]:
-    """Quote two lines of output. Long lines are cut to the part around the first difference."""
-    lines = [None if line is None else re.sub(r"\s+", " ", line.replace("\b", "")).strip() for line in (one, other)]
-    pairs = zip(lines[0] or "", lines[1] or "", strict=False)
-    start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    start = start - BEFORE if start > CHARACTERS // 2 else 0
-
-    def quote(line: str | None) -> str:
-        if line is None:
-            return "no such line"
-        return _quote(f"{'…' if start else ''}{shorten(line[start:], CHARACTERS)}")
-
-    return quote(lines[0]), quote(lines[1])
 
 
 def _describe_uncompared(results: Results, scenario: Scenario) -> Iterator[str]:
