@@ -27,13 +27,12 @@ from bench.simulation.nights import (
     RULES,
     SOON,
     Kind,
-    Whole,
     at_most,
     between,
     delays,
     false_count,
-    whole,
 )
+from bench.simulation.whole_nights import Whole, whole
 
 
 def print_nights(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:

@@ -51,11 +51,8 @@ class _Commands(advice.CommandGroup):
         width = max(map(len, self.list_commands(ctx)))
         for heading, names in COMMANDS.items():
             with formatter.section(heading):
-                limit = formatter.width - width - 6
-                formatter.write_dl([(f"{name:{width}}", self._get_summary(ctx, name, limit)) for name in names])
-
-    def _get_summary(self, ctx: Any, name: str, limit: int) -> str:
-        return str(self.get_command(ctx, name).get_short_help_str(limit))
+                texts = [self.get_command(ctx, name).get_short_help_str(formatter.width - width - 6) for name in names]
+                formatter.write_dl([(f"{name:{width}}", text) for name, text in zip(names, texts, strict=True)])
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command with this name, or None."""

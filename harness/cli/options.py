@@ -17,7 +17,7 @@ from harness.cli.messages import say
 from harness.model.texts import joined
 from harness.project import find_settings_file
 from harness.session.options import FieldOption, MachineOption, Option, OutputOption
-from harness.session.request import Request, get_shared_option, options
+from harness.session.request import Request, options
 
 RequestType = TypeVar("RequestType")
 
@@ -50,6 +50,9 @@ class FailOnClaim(StrEnum):
     CONFIRMED = "confirmed"
     FIXED = "fixed"
 
+
+#: The fields of a request that a command for a script or for issues sets itself, so they get no option.
+PRESET_FIELDS = ("suite", "scenarios", "claims", "budget_is_wish", "sampling", "interleave", "shard", "balance", "on")
 
 #: Options of several commands that aren't part of a request.
 DryRun = Annotated[bool, OutputOption("Only show what would be launched and built, and how long it would take.")]
@@ -120,7 +123,8 @@ def make_option(name: str, **changes: Any) -> Any:
 
     The command receives the text from the command line, or the value that typer converts it to.
     """
-    return _make_typer_option(replace(options(Request)[name], option=get_shared_option(name, **changes)))
+    field = options(Request)[name]
+    return _make_typer_option(replace(field, option=replace(field.option, **changes)))
 
 
 def find_passed_names(context: typer.Context) -> list[str]:

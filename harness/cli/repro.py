@@ -13,21 +13,6 @@ from harness.model.defaults import ISSUE_BUDGET, MOST_CLAIM_ROUNDS, MOST_ISSUES_
 from harness.session.options import Option, OutputOption, format_length
 from harness.session.request import SLOTS, Request
 
-#: Fields of a request that `harness repro` sets, so they get no option.
-_PRESET_FIELDS = (
-    "suite",
-    "scenarios",
-    "axes",
-    "claims",
-    "reference",
-    "sampling",
-    "interleave",
-    "shard",
-    "balance",
-    "on",
-)
-
-
 #: Help texts of options that mean something else than in `harness matrix`.
 _TEXTS = {
     "environments": "Also measure in these environments or globs, such as tf1.14,tf2.*. To list them: "
@@ -60,7 +45,7 @@ FailOn = Annotated[
 Json = Annotated[bool, OutputOption("Print the list, the plan or the launches as JSON.")]
 
 
-@options.of(Request, without=_PRESET_FIELDS, texts=_TEXTS)
+@options.of(Request, without=(*options.PRESET_FIELDS, "axes", "reference"), texts=_TEXTS)
 def repro(
     request: Request,
     *,

@@ -19,22 +19,6 @@ from harness.model.texts import counted, joined
 from harness.session.options import Option, OutputOption, format_length
 from harness.session.request import SLOTS, Request
 
-#: Fields of a request that `harness run` sets itself, so they get no option.
-_PRESET_FIELDS = (
-    "suite",
-    "scenarios",
-    "claims",
-    "budget_is_wish",
-    "sampling",
-    "interleave",
-    "warmup",
-    "measure",
-    "shard",
-    "balance",
-    "on",
-)
-
-
 #: A release that was probably meant as an environment.
 _RELEASE = re.compile(r"(tf)?\d\.\d+(\.\d+)?|latest|tf-nightly(-cpu)?")
 
@@ -101,7 +85,7 @@ FailOn = Annotated[
 ]
 
 
-@options.of(Request, without=_PRESET_FIELDS, texts=_TEXTS, configured=True)
+@options.of(Request, without=(*options.PRESET_FIELDS, "warmup", "measure"), texts=_TEXTS, configured=True)
 def run(
     request: Request,
     *,

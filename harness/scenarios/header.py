@@ -113,8 +113,8 @@ def _read_axes(table: dict[str, Any]) -> dict[str, list[str]]:
         axis: _read_axis_values(entry) for kind in ("axes", "env") for axis, entry in _get_table(table, kind).items()
     }
     default = _get_table(table, "default")
-    sides = [_get_table(entry, side) for entry in _get_tables(table, "claim") for side in ("worse", "better", "when")]
-    requested_axes = [entry.get("along") for entry in _get_tables(table, "compare")]
+    sides = [_get_table(entry, side) for entry in get_tables(table, "claim") for side in ("worse", "better", "when")]
+    requested_axes = [entry.get("along") for entry in get_tables(table, "compare")]
     requested_axes += [axis for side in sides for axis in side]
     return declared | {
         name: list(settings.values(name) if name in default else settings.SETTINGS[name].values)
@@ -138,7 +138,7 @@ def _get_table(table: Mapping[str, Any], name: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _get_tables(table: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+def get_tables(table: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the tables in a list of tables."""
     tables = table.get(name)
     return [entry for entry in tables if isinstance(entry, dict)] if isinstance(tables, list) else []

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from harness import toml
 from harness.environments.catalog import load_environments
@@ -28,10 +27,6 @@ def list_scenarios() -> list[str]:
     return [path.stem for path in find_scenario_files(Project.find())]
 
 
-def _filter_tables(entries: Any) -> list[dict[str, Any]]:
-    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-
-
 def list_suites() -> dict[str, str]:
     """Return the titles of suites, by name."""
     tables = read_suite_tables(Project.find()).values
@@ -47,7 +42,7 @@ def list_axes(selected: Sequence[str], suite: str) -> dict[str, list[str]]:
     project = Project.find()
     if not selected and suite:
         table = read_suite_tables(project).values.get(suite)
-        parts = _filter_tables(table.get("select")) if isinstance(table, dict) else []
+        parts = header.get_tables(table, "select") if isinstance(table, dict) else []
         selected = [str(part.get("scenario", "")) for part in parts]
     selected_paths = [
         path

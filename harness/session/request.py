@@ -4,7 +4,7 @@ This module must be fast to import, because the command line makes its options f
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -347,11 +347,6 @@ class ProfileRequest(LaunchRequest):
     calls: Annotated[
         int, PrecisionOption("The number of calls to profile after the first one.", least=1, shown=str(PROFILED_CALLS))
     ] = PROFILED_CALLS
-
-
-def get_shared_option(name: str, **changes: Any) -> Option:
-    """Return the option of the field `name` of `Request`, with these changes."""
-    return replace(options(Request)[name].option, **changes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bench.simulation.correlated import Course, found_after, rates, shares
-from bench.simulation.nights import RULES, SOON, Kind, at_most, between, delays, false_alarms, nights, whole
+from bench.simulation.nights import RULES, SOON, Kind, at_most, between, delays, false_alarms, nights
+from bench.simulation.whole_nights import whole
 
 
 @pytest.mark.slow
