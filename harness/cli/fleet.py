@@ -17,17 +17,8 @@ app = typer.Typer(no_args_is_help=True, help="Give this machine a name, and chec
 
 #: Fields of a request that the check sets itself, or that apply only to a whole run. They get no option.
 _EXCLUDED_FIELDS = (
-    "claims",
-    "rounds",
-    "precision",
-    "budget",
-    "interleave",
-    "seed",
-    "results",
-    "reference",
-    "on",
-    "shard",
-    "balance",
+    *("claims", "rounds", "precision", "budget", "interleave", "seed", "results", "reference"),
+    *("on", "shard", "balance"),
 )
 
 

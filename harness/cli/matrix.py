@@ -107,17 +107,8 @@ def matrix(
 def _refuse_other_options(context: typer.Context) -> None:
     """Raise UsageError if an option besides --resume would change the measurements of the run."""
     allowed = (
-        "resume",
-        "rounds",
-        "budget",
-        "unsettled",
-        "backend",
-        "slots",
-        "wait",
-        "json",
-        "fail_on",
-        "exit_verdict",
-        "dry_run",
+        *("resume", "rounds", "budget", "unsettled", "backend", "slots"),
+        *("wait", "json", "fail_on", "exit_verdict", "dry_run"),
     )
     refused_names = [name for name in options.find_passed_names(context) if name not in allowed]
     refused_options = [param.opts[0] for param in context.command.params if param.name in refused_names]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import repeat
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from harness.model.defaults import TIMEOUT
 from harness.model.gpu import UsedGpu
@@ -252,13 +252,7 @@ class Samples(Sequence[Sample]):
         used = repeat(None) if self.cpu_seconds is None else (None if math.isnan(v) else v for v in self.cpu_seconds)
         return map(Sample, self.seconds, self.steps, used)
 
-    @overload
-    def __getitem__(self, place: int) -> Sample: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Sample]: ...
-
-    def __getitem__(self, place: int | slice) -> Sample | Sequence[Sample]:
+    def __getitem__(self, place: Any) -> Any:
         return list(self)[place]
 
     def __eq__(self, other: object) -> bool:

@@ -50,39 +50,8 @@ _SYNONYMS = (
     "same fixed",
 )
 #: Words that say nothing about the contents.
-_IGNORED = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "as",
-        "at",
-        "by",
-        "can",
-        "does",
-        "for",
-        "from",
-        "how",
-        "i",
-        "if",
-        "in",
-        "is",
-        "it",
-        "k",
-        "my",
-        "of",
-        "on",
-        "or",
-        "so",
-        "t",
-        "tf",
-        "than",
-        "that",
-        "the",
-        "to",
-        "why",
-        "with",
-    ]
+_IGNORED = re.findall(
+    r"\w+", "a an and as at by can does for from how i if in is it k my of on or so t tf than that the to why with"
 )
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+(?:\.\d+)*")
 _SUFFIX = re.compile(r"(?<=\w{3})(?:ations?|ings?|ions?|ers?|ed|es|s|ly|al|e)$")
