@@ -17,8 +17,8 @@ from harness.cli.messages import handle_signals, say, tell
 from harness.cli.running import ProgressPrinter
 from harness.history import confirm as confirming
 from harness.history.folder import History
-from harness.history.phrases import parse_time
 from harness.history.request import ConfirmRequest
+from harness.history.series import parse_time
 from harness.history.states import SeriesFinding, State, find_changes
 from harness.machine.identity import load_machine
 from harness.model.defaults import MOST_CONFIRM_ROUNDS

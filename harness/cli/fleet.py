@@ -9,7 +9,7 @@ from harness.cli import advice, options
 from harness.cli.messages import handle_signals, say_refused
 from harness.machine.identity import name_machine
 from harness.model.errors import Exit
-from harness.model.texts import counted, format_plain
+from harness.model.texts import counted
 from harness.session.options import AUTO
 from harness.session.request import Request
 
@@ -38,6 +38,7 @@ def check(request: Request) -> None:
     """
     from harness.cli.running import ProgressPrinter  # noqa: PLC0415
     from harness.fleet import check as checking  # noqa: PLC0415 - not needed for --help
+    from harness.report import format  # noqa: PLC0415
     from harness.session import slot_plans  # noqa: PLC0415
 
     planned = session.plan(request)
@@ -54,7 +55,7 @@ def check(request: Request) -> None:
         typer.echo(f"{outcome.safe} of {requested_slots} slots are safe: harness matrix --slots {outcome.safe}")
         return
     typer.echo(
-        f"With {requested_slots} slots, the slowdown exceeds the margin of {format_plain(outcome.margin * 100, 6)} %. "
+        f"With {requested_slots} slots, the slowdown exceeds the margin of {format.share(outcome.margin)}. "
         f"{counted(outcome.safe, 'slot', 'is')} safe."
     )
     raise typer.Exit(Exit.CANNOT_RUN_HERE)

@@ -28,7 +28,8 @@ from harness.model.defaults import MARGIN
 from harness.model.errors import CannotRunHereError, DamagedError, explain_unwritable
 from harness.model.launch import Launch, Role
 from harness.model.numbers import Within
-from harness.model.texts import counted, format_plain
+from harness.model.texts import counted
+from harness.report import format
 from harness.session.listener import Listener
 from harness.session.planning.planned import Planned
 from harness.session.preparing import prepare
@@ -169,7 +170,7 @@ def count_allowed_slots(kind: str, wanted: int | None, margin: float) -> int:
             detail = _describe_interference(interference)
             raise CannotRunHereError(
                 f"{counted(entry.safe, 'slot', 'is')} safe on this machine for a margin of "
-                f"{_format_margin(entry.margin)}, but this run has a margin of {_format_margin(margin)}{detail}.",
+                f"{format.share(entry.margin)}, but this run has a margin of {format.share(margin)}{detail}.",
                 f"Omit --slots or --margin, or measure again: {advice}",
             )
         return wanted or entry.safe
@@ -177,7 +178,7 @@ def count_allowed_slots(kind: str, wanted: int | None, margin: float) -> int:
     detail = _describe_interference(interference_of_more)
     raise CannotRunHereError(
         f"{counted(entry.safe, 'slot', 'is')} safe on this machine, and {wanted} were requested{detail} ({entry.work}, "
-        f"margin {_format_margin(entry.margin)}, {entry.when}).",
+        f"margin {format.share(entry.margin)}, {entry.when}).",
         f"Use --slots auto, or measure again: {advice}",
     )
 
@@ -186,10 +187,6 @@ def _describe_interference(interference: Interference | None) -> str:
     if interference is None:
         return ""
     return f": launches in {interference.slots} slots at the same time took {interference} as long as in one slot alone"
-
-
-def _format_margin(margin: float) -> str:
-    return f"{format_plain(margin * 100, 6)} %"
 
 
 def _save_check(kind: str, slot_check: SlotCheck) -> None:

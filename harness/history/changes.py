@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from harness.analysis.statistics import exp_limited
 from harness.history import phrases
 from harness.history.phrases import SeriesNames
+from harness.history.series import parse_time
 from harness.history.states import JudgedSeries, SeriesFinding, judge_all
 from harness.model.environment import describe_stale_wheels
 from harness.model.errors import UsageError
@@ -43,12 +44,12 @@ def find_start(entries: Sequence[HistoryEntry], asked: str = "") -> HistoryEntry
     if run := next((entry for entry in entries if entry.run == asked), None):
         return run
     try:
-        moment = phrases.parse_time(asked)
+        moment = parse_time(asked)
     except ValueError:
         raise UsageError(
             f"{asked!r} is neither a run of the history nor a date.", "To list the runs: harness history list"
         ) from None
-    return next((entry for entry in reversed(entries) if phrases.parse_time(entry.started) < moment), None)
+    return next((entry for entry in reversed(entries) if parse_time(entry.started) < moment), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +76,8 @@ def compare(
     """Judge the series now, and as of the run `since`."""
     before = []
     if since:
-        start = phrases.parse_time(since.started)
-        earlier_decisions = [decision for decision in decisions if phrases.parse_time(decision.when) <= start]
+        start = parse_time(since.started)
+        earlier_decisions = [decision for decision in decisions if parse_time(decision.when) <= start]
         before = judge_all(cut_series(series, since), earlier_decisions)
     return HistoryComparison(before, judge_all(series, decisions), since, entries, notes)
 
@@ -157,7 +158,7 @@ def _make_head(after: Sequence[JudgedSeries], new_runs: Sequence[HistoryEntry]) 
         dict.fromkeys(
             sentence
             for point in newest_points
-            for sentence in describe_stale_wheels(point.origin.version, phrases.parse_time(point.started).date())
+            for sentence in describe_stale_wheels(point.origin.version, parse_time(point.started).date())
         ),
     )
 
@@ -211,11 +212,11 @@ def _find_boundaries(
         f"{'; runs before and after it are not compared' if is_cut else ''})"
         for (run, is_cut, words), count in sorted(boundaries.items(), key=lambda item: (-item[1], item[0]))
     ]
-    start = min((phrases.parse_time(entry.started) for entry in new_runs), default=None)
+    start = min((parse_time(entry.started) for entry in new_runs), default=None)
     items += [
         f"Note of {phrases.format_day(note.when)}: {note.text}"
         for note in notes
-        if start and phrases.parse_time(note.when) >= start
+        if start and parse_time(note.when) >= start
     ]
     if items:
         yield Items(items)

@@ -23,6 +23,7 @@ from harness.history import chart, phrases
 from harness.history.detection import ChangePoint
 from harness.history.phrases import SeriesNames
 from harness.history.segments import SegmentBoundary, find_count_changes
+from harness.history.series import parse_time
 from harness.history.states import JudgedSeries, SeriesFinding
 from harness.model.defaults import LEVEL
 from harness.model.history import HistoryEntry, Key, Note, SeriesPoint
@@ -201,7 +202,7 @@ def _make_data(
 ) -> Mapping[str, Any]:
     """Return the data for the page's scripts, as JSON values."""
     runs = {point.run: point.started for judged in series for point in judged.series.points[-length:]}
-    run_ids = sorted(runs, key=lambda run: (phrases.parse_time(runs[run]), run))
+    run_ids = sorted(runs, key=lambda run: (parse_time(runs[run]), run))
     places = {run: place for place, run in enumerate(run_ids)}
     return {
         "margin": margin,
@@ -312,7 +313,7 @@ def _round_logs(values: Floats) -> list[int]:
 
 def _convert_to_seconds(timestamp: str) -> int:
     """Return seconds since 1970."""
-    return round(phrases.parse_time(timestamp).timestamp())
+    return round(parse_time(timestamp).timestamp())
 
 
 def _dump_data(data: Mapping[str, Any]) -> str:

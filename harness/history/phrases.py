@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from harness.history.detection import ChangePoint
+from harness.history.series import parse_time
 from harness.history.states import JudgedSeries, SeriesFinding, State
 from harness.model.history import Decision, HistoryEntry, Key
 from harness.model.scenario import STEP
@@ -78,12 +78,6 @@ def format_day(started: str) -> str:
     """Return the day of an instant (ISO 8601) in UTC: `18 Nov 2026`."""
     moment = parse_time(started)
     return f"{moment.day} {moment:%b %Y}"
-
-
-def parse_time(started: str) -> datetime:
-    """Parse a time in ISO 8601. The default time zone is UTC."""
-    moment = datetime.fromisoformat(started)
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def describe_direction(finding: SeriesFinding) -> str:

@@ -10,10 +10,15 @@ from harness.model.scenario import DEVICE
 from harness.store.folder import pause_garbage_collection
 
 
+def parse_time(started: str) -> datetime:
+    """Parse a time in ISO 8601. The default time zone is UTC. Raises ValueError."""
+    moment = datetime.fromisoformat(started)
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
 def convert_to_utc(started: str) -> str:
     """Convert an ISO 8601 time to UTC, so that sorting the texts sorts the times. Raises ValueError."""
-    moment = datetime.fromisoformat(started)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")
+    return parse_time(started).isoformat(timespec="seconds")
 
 
 def make_series(
