@@ -176,11 +176,6 @@ def test_a_repeated_round_is_said_when_the_total_grows(capsys, snapshot):
     assert line.startswith("[1/6] round 3: ")
 
 
-def test_a_line_says_the_cpu_time_of_a_step(capsys):
-    PlainLaunches(planned(clock=Clock.CPU)).end(launch(samples=[Sample(0.2, 10, cpu_seconds=0.125)]))
-    assert ": 12.5 CPU ms per step (" in capsys.readouterr().err
-
-
 def test_a_launch_that_ended_under_tensorflow_s_profiler_is_made_again_and_not_counted(capsys, snapshot):
     progress = PlainLaunches(planned(rounds=1))
     progress.end(launch(status=Status.FAILED, round=0, error="exit code 142", observations={ON_DEVICE: UNDER_WAY}))

@@ -8,7 +8,7 @@ import pytest
 
 from harness.cli.images import format_table
 from harness.environments.catalog import load_environments
-from harness.environments.locks import list_inputs, lock_file, resolve
+from harness.environments.locks import lock_file, resolve
 from harness.model.backend import ImageState, KeptImage
 from harness.model.environment import Device, Environment, Requirement
 from harness.project import Project
@@ -34,12 +34,6 @@ def test_environments_are_listed_also_without_an_engine_and_without_a_lock(harne
     (locks / "old-cpu.txt").unlink()
     line = harness.call("images", "list", "old", **NOWHERE).stdout.splitlines()[1]
     assert (line.split()[:2], "no lock" in line) == (["old", "1.0.0"], True)
-
-
-def test_the_cpu_package_is_asked_for_from_its_first_release_on(project):
-    environments = load_environments(project)
-    assert list_inputs(environments["tf2.0"], Device.CPU)[:2] == ["tensorflow==2.0.0", "keras==2.3.1"]
-    assert list_inputs(environments["tf2.15"], Device.CPU)[0] == "tensorflow-cpu==2.15.1"
 
 
 def resolve_again(project: Project, names: Sequence[tuple[str, Device]]) -> None:

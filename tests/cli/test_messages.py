@@ -37,15 +37,6 @@ def test_a_signal_that_would_end_the_process_interrupts_it_and_is_answered_at_on
         assert signal.getsignal(number) is before
 
 
-def test_each_further_signal_has_words_of_its_own(capfd, monkeypatch):
-    monkeypatch.setattr(messages, "ECHO_SECONDS", 0.0)
-    with handle_signals(lambda count: f"number {count}"):
-        for _ in range(2):
-            with pytest.raises(KeyboardInterrupt):
-                signal.raise_signal(signal.SIGINT)
-    assert capfd.readouterr().err.split() == ["number", "1", "number", "2"]
-
-
 def test_a_signal_that_is_ignored_stays_so():
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with handle_signals():

@@ -26,19 +26,6 @@ def test_every_cell_is_launched_once_and_told_how_many_calls_to_profile(folder):
     assert not any(job.thorough for job in backend.jobs)
 
 
-def test_what_it_leaves_is_kept_and_no_number_comes_of_it(folder):
-    backend = Backstage(lambda *_: Outcome(Status.OK, artifacts={"steady.json": b"{}"}))
-    profiled(folder, backend)
-    stored = folder.read_launches()
-    assert all((folder.path / name).is_file() for launch in stored for name in launch.artifacts)
-    assert not lookup(replace(run(), plan=PLAN), stored).numbers
-
-
-def test_a_launch_that_fails_leaves_the_others_to_run(folder):
-    backend = Backstage(lambda number, _: Outcome(Status.FAILED if number == 1 else Status.OK))
-    assert [launch.status for launch in profiled(folder, backend)].count(Status.OK) == len(PLAN.cells) - 1
-
-
 @pytest.mark.parametrize("sampling", [plan().sampling, Sampling()], ids=["a brief pilot", "a pilot of every cell"])
 def test_a_cell_that_ends_under_tensorflow_s_profiler_is_launched_again_without_it(folder, sampling):
     """A library may crash or hang in it, and the cell would run well."""
