@@ -7,7 +7,7 @@ import pytest
 
 from harness.analysis.cell_index import lookup
 from harness.analysis.moderation import residual
-from harness.model.launch import Role, Sample, Status
+from harness.model.launch import Role, Status
 from harness.model.run import Unavailable
 from tests.factories import broken, cell, cells, groups, in_blocks, launch, rounds, run
 
@@ -77,28 +77,6 @@ def test_a_cell_that_did_other_work_than_the_first_is_not_in_what_its_group_scat
     every_cell = scatter()
     assert scatter(members[2]).freedom == every_cell.freedom - 3.0
     assert scatter(*members[1:4]) == scatter(*members[1:]) == every_cell
-
-
-def test_a_comparison_learns_from_cells_whose_samples_scatter_as_its_own_do():
-    members = cells(["tf1.14", "tf2.0", "tf2.1"], modes=["graph", "eager"])
-    launches = rounds(dict.fromkeys(members, 0.01), 4)
-
-    def freedom(one, other, *loud):
-        """Of cells whose samples scatter by 1 %, or 5 % where they are loud."""
-        spread = {cell: 0.05 if cell in loud else 0.01 for cell in members}
-        measured = [
-            replace(x, samples=[Sample(0.1 * (1.0 + part * spread[x.cell]), 10) for part in (-1.0, 0.0, 1.0)])
-            for x in launches
-        ]
-        scatter_ = lookup(run(members), measured).residual(one, other)
-        return scatter_.freedom if scatter_ else 0.0
-
-    one, other, third, *_ = members
-    assert freedom(one, other) == 15.0
-    assert freedom(one, other, *members[2:4]) == 9.0
-    # of the two loud cells alone, though one of the two compared is quiet
-    assert freedom(one, third, *members[2:4]) == 3.0
-    assert freedom(one, other, other) == 0.0
 
 
 def test_a_group_scatters_by_its_own_launches_that_count_and_only_where_they_tell():

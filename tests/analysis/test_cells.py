@@ -5,8 +5,8 @@ from dataclasses import replace
 from harness.analysis.cells import CUT_OFF, STDERR_CHARACTERS, cell_name, get_tail
 from harness.analysis.results import Results
 from harness.model.launch import Status
-from harness.model.run import Stop, StopReason, Unavailable
-from tests.factories import broken, cell, launch, run
+from harness.model.run import Stop, StopReason
+from tests.factories import cell, launch, run
 from tests.report.formats.examples import example
 
 
@@ -28,14 +28,6 @@ def test_every_cell_of_the_run_is_there_once_and_has_a_number_or_a_cause():
 
 def find_missing(run, launches):
     return Results(run, launches).missing
-
-
-def test_what_broke_comes_before_what_was_not_available():
-    members = [cell(), cell(mode="eager")]
-    launches = [broken(members[0], Status.OOM, error="killed", advice="Give it memory.", stderr="end")]
-    entries = find_missing(run(members, unavailable=[Unavailable(cell("tf2.1"), "why")]), launches)
-    assert [entry.status for entry in entries] == [Status.OOM, Status.NOT_AVAILABLE, Status.INTERRUPTED]
-    assert (entries[0].reason, entries[0].advice, entries[0].stderr) == ("killed", "Give it memory.", "end")
 
 
 def test_fewer_rounds_than_the_run_recorded_are_of_a_file_that_was_cut_off():

@@ -12,14 +12,13 @@ from scipy.special import stdtrit
 from harness.analysis.cell_index import lookup
 from harness.analysis.comparisons import RoundsNeeded, compare, compare_growth
 from harness.analysis.interval_widths import log_intervals
-from harness.analysis.moderation import residual
 from harness.analysis.quantities import PIECE
-from harness.analysis.statistics import Logs, log_ratios, student, variance
-from harness.analysis.verdicts import MOST_TIMES, Verdict, Withheld, rounds_to_settle
+from harness.analysis.statistics import Logs, student
+from harness.analysis.verdicts import Verdict, Withheld, rounds_to_settle
 from harness.analysis.work_equivalence import Work
 from harness.model.launch import Role
 from tests.analysis.paired import SECONDS_PER_ROUND, around, family, pair
-from tests.factories import cell, cells, contended, launch, rounds, run
+from tests.factories import cell, contended, launch, run
 from tests.quantified import CALLS, NEW, OLD, memory, quantified, quantified_run
 
 FASTER, SAME, SLOWER, UNCLEAR = Verdict.FASTER, Verdict.SAME, Verdict.SLOWER, Verdict.UNCLEAR
@@ -146,35 +145,6 @@ def test_an_unclear_verdict_tells_how_many_rounds_and_seconds_settle_it_with_whi
     assert comparison.settling.is_likely
 
 
-def test_the_seconds_are_those_of_the_group_and_ten_times_the_rounds_are_the_most():
-    unclear = around(math.log(1.03) + 0.03, 0.03)
-    first, *_ = family(unclear).compared()
-    with_four, *_ = family(unclear, FAR[:4]).compared()
-    assert first.settling.seconds == first.settling.rounds * SECONDS_PER_ROUND
-    assert with_four.settling.seconds == with_four.settling.rounds * SECONDS_PER_ROUND
-    # a comparison at the margin itself is too close, and a verdict needs no settling
-    at, clear = family(around(math.log(1.03), 0.02), FAR).compared()
-    assert (at.verdict, at.settling.rounds, at.settling.is_likely) == (UNCLEAR, MOST_TIMES * 5 - 5, False)
-    assert clear.settling is None
-
-
-def test_a_comparison_is_lent_by_what_its_whole_group_scatters_by():
-    members, n = cells(["tf1.14", "tf2.0"]), 3
-    for controlled in (False, True):
-        launches = rounds(dict.fromkeys(members, 0.01), n, controls={members[0]: 0.01} if controlled else None)
-        index = lookup(run(members, controlled=controlled), launches)
-        (compared,) = compare([(members[1], members[0])], index, 0.03)
-        measured = [entry for entry in launches if entry.round]
-        scatter = residual(
-            [x.cell for x in measured], [x.round for x in measured], [math.log(x.mean) for x in measured]
-        )
-        assert scatter.freedom == (9.0 if controlled else 6.0)
-        between = variance(log_ratios(index.series[members[0]], index.series[members[1]]))
-        # the control's cell has two launches a round: half a launch's variance, and a whole one of the other
-        lent = (4.0 * (1.5 if controlled else 2.0) * scatter.variance + 2.0 * between) / 6.0
-        assert half(compared) == pytest.approx(student(6) * math.sqrt(lent / n)), controlled
-
-
 @settings(max_examples=30)
 @given(st.lists(several, min_size=1, max_size=6), st.booleans())
 def test_the_width_that_stops_a_group_is_the_one_that_is_shown_and_different_work_has_none(members, is_first_different):
@@ -242,18 +212,6 @@ def test_growth_beside_a_control_that_grows_unlike_itself_has_no_verdict():
         ]
         (comparison,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), [*launches, *repeats]))
         assert (comparison.verdict, comparison.withheld) == (None if withheld else SLOWER, withheld), apart
-
-
-def test_only_a_verdict_on_growth_has_an_interval_that_decided_it():
-    # the first comparison is so clear that Holm's level of the second is 0.05, and its own interval is at 0.025
-    grows = {NEW: (1e5, 0.1), cell("tf2.0", mode="eager"): (2 * PIECE / CALLS + 500.0, 100.0)}
-    launches = [
-        launch(member, 0.01, number, memory=memory(mean + error * math.sqrt(3.0) * (number - 2)))
-        for member, (mean, error) in {OLD: (0.0, 0.0), **grows}.items()
-        for number in (1, 2, 3)
-    ]
-    clear, second = compare_growth([(member, OLD) for member in grows], lookup(run([OLD, *grows]), launches))
-    assert (clear.deciding, second.verdict, bool(second.deciding)) == (None, SLOWER, True)
 
 
 def on_a_shared_core(ratio, *shares, truth=None):

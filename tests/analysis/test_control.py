@@ -24,13 +24,6 @@ def ranging(low, high):
     return Control(Estimate(math.exp((low + high) / 2.0), 5, Interval(math.exp(low), math.exp(high))), 1)
 
 
-def test_one_groups_control_is_its_paired_ratio():
-    pooled = find_control(controls([0.01, 0.02, 0.03]))
-    half = student(2) * 0.01 / math.sqrt(3.0)
-    assert logs(pooled.estimate) == pytest.approx([0.02, 0.02 - half, 0.02 + half])
-    assert (pooled.estimate.rounds, pooled.groups) == (3, 1)
-
-
 def test_groups_are_pooled_with_satterthwaites_degrees_of_freedom():
     pooled = find_control([*controls([0.00, 0.02], member=ONE), *controls([0.01, 0.03, 0.05], member=OTHER)])
     # s²/n: 0.0002 / 2 with 1 degree, 0.0004 / 3 with 2; (1 + 4/3)² / (1² / 1 + (4/3)² / 2) = 49 / 17 degrees

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.control import pool_control
-from harness.analysis.effects import LevelChange, effects
+from harness.analysis.effects import effects
 from harness.analysis.statistics import student
 from harness.analysis.verdicts import Verdict, Withheld
 
@@ -59,18 +59,6 @@ def by_definition(axes, logs, changes):
             beside = at(change(change(point, first), second)) - at(change(point, second))
             differences.append(beside - (at(change(point, first)) - at(point)))
     return sum(differences) / len(differences)
-
-
-def test_the_documents_worked_example():
-    effects_ = named(effects(repeated(HEADLINE), MODES, MARGIN))
-    assert list(effects_) == [("tf2.0",), ("eager",), ("tf2.0", "eager")]
-    assert effects_["tf2.0",].changes == (LevelChange("environment", "tf2.0", "tf1.14"),)
-    assert effects_["tf2.0",].estimate.value == pytest.approx(1.733, abs=0.001)
-    assert effects_["eager",].estimate.value == pytest.approx(1.601, abs=0.001)
-    both = effects_["tf2.0", "eager"]
-    assert both.estimate.value == pytest.approx(2.521, abs=0.001)
-    parts = both.parts
-    assert (parts.alone, parts.with_second, parts.together) == pytest.approx((1.092, 2.752, 2.775), abs=0.001)
 
 
 @settings(max_examples=40)

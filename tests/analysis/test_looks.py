@@ -63,17 +63,6 @@ def test_a_run_that_ended_as_planned_has_all_of_the_level():
     assert (plain.verdict, later.verdict) == (Verdict.FASTER, Verdict.UNCLEAR)
 
 
-def test_a_run_that_was_continued_is_judged_by_what_its_looks_left():
-    one = family(around(0.3, 0.01, 8), around(0.0, 0.01, 8))
-    first, second = (group.name for group in one.run.plan.groups)
-    run = replace(one.run, looks=[{first: 3, second: 4}])
-    assert [entry.level for entry in compared(run, one)] == pytest.approx([1.0 - 0.025 * 5.0 / 8.0, 1.0 - 0.025 / 2.0])
-    plain = {entry.cell: entry for entry in compared(one.run, one)}
-    for item in compared(run, one):
-        assert item.ratio.value == plain[item.cell].ratio.value
-        assert item.ratio.interval.low < plain[item.cell].ratio.interval.low
-
-
 def test_a_group_is_known_well_enough_as_soon_as_its_verdicts_are_settled():
     for mean, width in ((0.5, 0.0), (0.0, 0.0), (math.log(1.03), math.inf)):
         one = family(around(mean, 0.004, LOOKS[0]))

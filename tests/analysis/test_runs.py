@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.results import Results
-from harness.analysis.runs import Pair, UnpairedCell
+from harness.analysis.runs import UnpairedCell
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.launch import Role, Status
 from tests.factories import broken, cell, contended, growing, launch, run
-from tests.quantified import VALUES, quantified, quantified_run
 from tests.two_runs import CELLS, MARGIN, all_but, change, compared, first, second
 
 ONE = CELLS[2]
@@ -121,20 +119,6 @@ def test_a_step_that_changes_is_compared_where_both_runs_have_made_as_many():
     assert (apart.change.verdict, apart.change.withheld, apart.steps) == (None, Withheld.TREND, None)
     assert apart.without_shift is None
     assert changes_.shift.cells == len(CELLS) - 1
-
-
-def test_other_quantities_that_are_compared_are_told_of_two_runs_too():
-    slow = {environment: (2.0 * first, peak / 2.0, *rest) for environment, (first, peak, *rest) in VALUES.items()}
-    planned = quantified_run("first call", "peak memory", "memory growth")
-    changes_ = Pair(
-        Results(planned, quantified()), Results(planned, quantified(values=slow, spread=0.012)), 0.03
-    ).others
-    assert {quantity: {item.change.verdict for item in changes.cells} for quantity, changes in changes_.items()} == {
-        "first call": {"slower"},
-        "peak memory": {"less"},
-    }
-    assert all(entry.change.ratio.value == pytest.approx(2.0, rel=0.05) for entry in changes_["first call"].cells)
-    assert Pair(Results(*first()), Results(*second()), MARGIN).others == {}
 
 
 def test_a_change_is_no_more_certain_than_what_was_subtracted_for_cpu_contention():

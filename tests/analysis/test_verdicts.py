@@ -199,12 +199,6 @@ def test_no_spread_and_no_ratio_upsets_the_arithmetic(variances, mean, rounds, s
     assert (rounds_to_settle(family, judged.alpha, MARGIN)[0] > rounds).all()
 
 
-def test_comparisons_without_any_spread_are_the_same():
-    judged = judge(moderated(Logs.measured(np.zeros(3), np.zeros(3), np.full(3, 5.0))), MARGIN)
-    assert judged.verdicts == [SAME] * 3
-    assert (judged.half < 10.0 * RESOLUTION).all()
-
-
 @pytest.mark.parametrize(("factor", "verdict"), [(40.0, Verdict.SLOWER), (1 / 40.0, Verdict.FASTER), (25.0, None)])
 def test_one_round_settles_a_vast_effect_and_gives_a_bound(factor, verdict):
     judgement = make_unjudged(math.log(factor), None, 1, 0.95)

@@ -98,17 +98,6 @@ def test_show_tells_the_header_and_where_the_cells_exist(harness, write_scenario
     assert ways["environments"][0]["not_available"][0]["reason"] == "no release does this"
 
 
-def test_list_as_json_names_scenarios_and_suites(harness):
-    write_suites(harness, '[few]\ntitle = "Some"\n[[few.select]]\nscenario = "ways"\n')
-    process = harness("scenarios", "list", "--json")
-    assert process.returncode == 0
-    path = str(harness.root / "scenarios" / "ways.py")
-    assert json.loads(process.stdout) == {
-        "scenarios": [{"name": "ways", "title": "Ways to end", "tags": [], "path": path}],
-        "suites": [{"name": "few", "title": "Some"}],
-    }
-
-
 def test_new_writes_what_passes_the_check_and_can_be_selected(harness, tmp_path):
     process = harness.call("scenarios", "new", "matrix_product", "--title", 'A "product" of \\ matrices')
     assert process.returncode == 0, process.stderr

@@ -18,7 +18,7 @@ from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import Gpu, GpuHost, Instance
 from harness.model.run import describe_fallbacks
 from harness.plan.availability import assess_on_gpus
-from harness.plan.gpus import find_first_starts, fit
+from harness.plan.gpus import fit
 from harness.project import Project
 from harness.runner.executor import RunExecutor
 from harness.session import running
@@ -195,14 +195,6 @@ def test_what_the_catalogue_refuses_is_tried_if_it_is_requested(plan, snapshot):
             plan(T4, **options)
         errors.append(str(error.value))
     assert [planned.plan.compiled_code, *planned.gpu_lines, *errors] == snapshot
-
-
-def test_code_that_is_loaded_lazily_is_compiled_in_parts(plan, snapshot):
-    selection = {"environments": ["tf2.14"], "scenarios": ["matmul_loop"]}
-    eager, lazy = plan(H100, **selection), plan(H100, axes={"cuda_loading": ["lazy"]}, **selection)
-    assert find_first_starts(eager.plan) == ["tf2.14"]
-    assert find_first_starts(lazy.plan) == []
-    assert [eager.gpu_lines[-1], lazy.gpu_lines[-1]] == snapshot
 
 
 @pytest.mark.parametrize(

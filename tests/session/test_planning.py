@@ -454,15 +454,6 @@ def test_an_environment_without_one_of_the_devices_isnt_launched_on_the_other(pl
         planned.refuse_nothing()
 
 
-def test_a_gpu_that_cannot_run_the_release_has_its_reason(plan):
-    planned = plan(RTX5090, **BOTH)
-    assert planned.cells == []
-    on_gpu, on_cpu = planned.plan.unavailable
-    planned_alone = plan(RTX5090, environments=["old"], gpu=True)
-    assert [(on_gpu.cell, on_gpu.reason)] == [(entry.cell, entry.reason) for entry in planned_alone.plan.unavailable]
-    assert "nothing to compare it with" in on_cpu.reason
-
-
 def test_a_suite_does_not_launch_the_only_cell_that_a_failed_build_leaves(plan):
     error = UnavailableError("The image harness/old:gpu could not be built:\nno such host", "Pull it.")
     left = drop_environments(plan(gpu=True), {"old": error})
