@@ -1,16 +1,10 @@
 import ast
-import ctypes
-import json
-import secrets
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from bench import gpu_image_probe
 from harness.backends import fatbins
-from tests.shared_objects import shared_object
 
 #: What TensorFlow 2.10.1 and 2.21.0 wrote.
 LOG = """\
@@ -39,18 +33,6 @@ def test_what_the_loader_tried_is_read_from_its_log():
 
 
 @pytest.mark.slow
-def test_without_tensorflow_it_says_so_and_opens_what_it_is_told_to():
-    command = [sys.executable, gpu_image_probe.__file__, "libc.so.6", "libnone.so.1"]
-    answer = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-    assert answer["opened"] == {"libc.so.6": ""}
-    assert Path(answer["files"]["libc.so.6"]).name == "libc.so.6"
-    assert answer["folders"] == []
-    assert "libnone.so.1" in answer["closed"]["libnone.so.1"]
-    assert "'tensorflow'" in answer["trouble"]
-    assert set(answer["broken"]) <= set(gpu_image_probe.MODULES)
-
-
-@pytest.mark.slow
 def test_modules_that_cannot_be_imported_are_found_with_their_error(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     for name in gpu_image_probe.MODULES:
@@ -62,23 +44,6 @@ def test_modules_that_cannot_be_imported_are_found_with_their_error(tmp_path, mo
     ):
         (tmp_path / "keras.py").write_text(keras)
         assert gpu_image_probe.find_broken() == broken
-
-
-def test_a_library_that_tells_no_version_has_that_of_its_file_or_its_package(tmp_path):
-    (tmp_path / "site-packages" / "nvidia_cuda_runtime_cu11-11.8.89.dist-info").mkdir(parents=True)
-    for soname, path, version in (
-        ("libcupti.so", "lib64/libcupti.so.11.8", "11.8"),
-        ("libcudart.so.10.0", "lib64/libcudart.so.10.0.130", "10.0.130"),
-        ("libcudart.so.11.0", "site-packages/nvidia/cuda_runtime/lib/libcudart.so.11.0", "11.8.89"),
-        ("libother.so.1", "lib64/libother.so.1", ""),
-    ):
-        file = tmp_path / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        # a name that no library of this process has
-        name = soname.replace("lib", f"libtest{secrets.token_hex(4)}", 1)
-        file = file.with_name(name + file.name[len(soname) :])
-        file.write_bytes(shared_object(name))
-        assert gpu_image_probe.find_version(name, ctypes.CDLL(str(file))) == version
 
 
 def test_what_runs_in_images_runs_on_the_catalogues_oldest_python():

@@ -123,16 +123,6 @@ def test_a_candidate_of_many_rounds_stays_uncertain_by_what_it_may_differ_by_of_
     assert posterior(10, [*of_ends(10, 0.05), *near], unit=1e-6).is_found
 
 
-def test_candidates_that_differ_far_more_of_their_own_leave_the_place_open():
-    levels = [0.0, 0.02, -0.02, 0.015, 0.035, 0.05, 0.03, 0.055, 0.05]
-    smooth = [0.0, 0.0, 0.0, 0.0, 0.05, 0.05, 0.05, 0.05, 0.05]
-    shares = [
-        posterior(9, [Round(0, at, value) for at, value in enumerate(values) if at for _ in range(9)]).share
-        for values in (levels, smooth)
-    ]
-    assert shares[0] < 0.95 < shares[1]
-
-
 def test_one_more_round_adds_less_to_a_candidate_that_was_measured_often():
     rounds = [*of_ends(7, 0.05), *[Round(0, 3, 0.025)] * 6]
     gains = posterior(7, rounds).gains

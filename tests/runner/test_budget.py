@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.launch import Job, Launch, Outcome, Role, Sample, Status
+from harness.model.launch import Launch, Role, Status
 from harness.model.run import Plan, Stop, StopReason
 from harness.runner.budget import GroupBudget, RoundRequest
 from harness.runner.rounds import RoundLog
@@ -198,16 +198,6 @@ def test_an_interrupted_run_goes_on_where_it_was():
         ledger = RoundLog(planned, after)
         assert [ledger.rounds(group) for group in planned.groups] == [3, 3, 3]
         assert sum(launch.status is Status.OK for launch in after) <= 3 * 3 * 2 + 1
-
-
-def test_a_cell_that_fails_ends_and_the_other_groups_go_on():
-    def answer(_: int, job: Job) -> Outcome:
-        return Outcome(Status.FAILED if job.cell.axes == {"mode": "0"} else Status.OK, samples=[Sample(1.0, 1)])
-
-    planned = plan(1000.0)
-    launches = walked(Shelf(), planned, Backstage(answer))
-    ledger = RoundLog(planned, launches)
-    assert [ledger.rounds(group) for group in planned.groups] == [1, 3, 3]
 
 
 def test_the_time_between_launches_is_part_of_the_budget():

@@ -11,7 +11,6 @@ from harness.analysis.rounds import select_counted
 from harness.model.environment import Requirement
 from harness.model.launch import LONG, Job, Launch, Outcome, Role, Sample, Sampling, Status
 from harness.model.run import Plan
-from harness.store.codec import dump
 from tests import runs
 from tests.runner.stage import Answered, Backstage, Shelf, Silent, interrupted_at, last_attempt, staged, walk
 
@@ -21,25 +20,7 @@ def plan(rounds: int = 2, groups: int = 1) -> Plan:
     return replace(runs.plan(rounds, groups), sampling=Sampling())
 
 
-def test_every_round_launches_every_cell_once_and_stores_each(folder):
-    launches = walk(folder, Backstage(), plan(rounds=3, groups=2))
-    assert len(launches) == 4 * 4
-    assert [dump(launch) for launch in folder.read_launches()] == [dump(launch) for launch in launches]
-    for number in range(4):
-        cells = [launch.cell for launch in launches if launch.round == number]
-        assert len(cells) == len(set(cells)) == 4
-
-
 BROKEN = [status for status in Status if status not in {Status.OK, Status.INTERRUPTED}]
-
-
-def test_a_cell_whose_pilot_gives_no_number_is_not_launched_again_and_the_others_run_on():
-    for status in BROKEN:
-        answer = Outcome(status), Outcome(Status.OK, samples=[Sample(1, 1)])
-        stage = Backstage(lambda _, job, answer=answer: answer[job.cell.environment == "old"])
-        launches = walk(Shelf(), stage, plan(rounds=3))
-        assert [launch.status for launch in launches if launch.cell.environment == "new"] == [status]
-        assert len([launch for launch in launches if launch.cell.environment == "old"]) == 4
 
 
 def test_a_launch_that_breaks_says_what_to_do(snapshot):
@@ -111,24 +92,6 @@ def test_a_resumed_run_does_the_interrupted_round_again_whole_and_the_rest_once(
                 assert {launch.cell for launch in last} == set(group.cells)
                 assert all(launch.status is Status.OK for launch in last)
         assert walk(shelf, Backstage(), planned, after) == after
-
-
-def test_stderr_of_a_launch_that_went_well_is_not_kept():
-    def answer(_: int, job: Job) -> Outcome:
-        return Outcome(Status.OK if job.cell.environment == "old" else Status.FAILED, stderr="warnings")
-
-    texts = {launch.status: launch.stderr for launch in walk(Shelf(), Backstage(answer), plan(rounds=1))}
-    assert texts == {Status.OK: "", Status.FAILED: "warnings"}
-
-
-def test_artifacts_are_kept_under_names_of_ours(folder):
-    def answer(_: int, job: Job) -> Outcome:
-        return Outcome(Status.OK, artifacts={"profile": job.cell.environment.encode()})
-
-    launches = walk(folder, Backstage(answer), plan(rounds=1))
-    for launch in launches:
-        (path,) = launch.artifacts
-        assert (folder.path / path).read_text() == launch.cell.environment
 
 
 def with_control(planned: Plan) -> Plan:

@@ -151,15 +151,6 @@ def test_a_run_has_the_device_the_cores_the_locks_and_the_times_that_its_options
     assert plan(environments=["old"], timeout=3.0, warmup=1.0, measure=1.0).plan.limits.seconds == 3.0
 
 
-def test_an_environment_without_the_device_is_not_available_and_the_others_run(plan):
-    planned = plan(environments=["nvidias", "old"])
-    assert "made for GPUs" in list_unavailable(planned)["nvidias"]
-    assert {cell.environment for cell in planned.plan.cells} == {"old"}
-    assert [environment.name for environment in planned.environments] == ["nvidias", "old"]
-    planned = plan(environments=["*"], gpu=True)
-    assert list_unavailable(planned) == {"slim": "the catalog lists no GPU code for slim"}
-
-
 def test_the_reference_is_one_that_can_run(plan):
     assert plan(environments=["nvidias", "old"]).reference == "old"
     assert plan(H100, environments=["old", "new"], gpu=True).reference == "new"
@@ -186,21 +177,6 @@ def replacing(plan: Plan, harness: Harness) -> Plan:
     """Plans for a suite that names what stands in for `old`."""
     (harness.root / "scenarios" / "suites.toml").write_text(SUITES + INSTEAD)
     return plan
-
-
-@pytest.mark.parametrize("options", [{"suite": "headline", "scenarios": []}, {}])
-def test_a_suites_question_is_asked_of_what_the_card_runs(replacing, options):
-    planned = replacing(H100, gpu=True, **options)
-    assert [environment.name for environment in planned.environments] == ["nvidias", "new"]
-    assert {cell.environment for cell in planned.cells} == {"nvidias", "new"}
-    assert (planned.reference, list_unavailable(planned)) == ("nvidias", {})
-    (group,) = planned.plan.groups
-    assert group.control is not None
-    assert group.control.environment == "nvidias"
-    (fallback,) = planned.plan.stand_ins
-    assert (fallback.role, fallback.environment, fallback.card) == ("old", "nvidias", "NVIDIA H100")
-    assert "CUDA 10.0 is older" in fallback.reason
-    assert [entry.environment.name for entry in planned.needed] == ["nvidias", "new"]
 
 
 def test_what_is_typed_is_not_replaced_and_what_runs_is_not(replacing):

@@ -1,5 +1,6 @@
-"""Why runs end, and what continues them."""
+"""Why runs end, and what continues and repeats them."""
 
+import shlex
 from dataclasses import replace
 
 from harness.analysis.looks import FIRST_LOOK
@@ -125,3 +126,15 @@ def test_what_ended_a_run_before_its_rounds_and_the_command_that_continues_it(sn
     assert {
         continuation.make_resume_command(replace(planned, merged=["one", "other"])) for planned in runs.values()
     } == {""}
+
+
+def test_the_command_is_that_of_the_run_with_the_seed():
+    assert {
+        command: continuation.repeat_run(run(TIMES, command=["harness", "matrix", *shlex.split(command)]))
+        for command in ("", "--seed 7", "--seed=7", "-a 'mode=op by op; rm'")
+    } == {
+        "": "harness matrix --seed 7",
+        "--seed 7": "harness matrix --seed 7",
+        "--seed=7": "harness matrix --seed=7",
+        "-a 'mode=op by op; rm'": "harness matrix -a 'mode=op by op; rm' --seed 7",
+    }
