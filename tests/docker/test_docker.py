@@ -280,10 +280,3 @@ def test_cleaning_removes_the_containers_of_one_run(docker, engine, requirement)
 def test_an_image_that_was_not_made_is_named(docker, tmp_path):
     with pytest.raises(CannotRunHereError, match="harness/never:cpu"):
         docker.launch(requirement_of(tmp_path, "never"), job("pass"))
-
-
-def test_facts_say_what_is_measured_on(docker):
-    facts = docker.facts()
-    assert facts.engine.startswith("Docker Engine ")
-    assert facts.cpus >= 1
-    assert facts.memory_bytes > 0

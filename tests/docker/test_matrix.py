@@ -94,25 +94,6 @@ def test_the_famous_question_is_answered(need_images, tmp_path):
 
 @pytest.mark.tensorflow
 @pytest.mark.campaign
-def test_both_packages_of_keras_are_measured_where_a_release_has_both(need_images, tmp_path):
-    need_images("tf1.14", "tf2.0")
-    environments = ["-e", "tf1.14", "-e", "tf2.0", "-a", "mode=graph,eager"]
-    short = ["--rounds", "2", "--warmup", "50ms", "--measure", "200ms", "--seed", "1", "--backend", "docker"]
-    process = run_harness("matrix", *STEP, *environments, *short, "--results", str(tmp_path))
-    assert process.returncode == 0, process.stderr
-    (folder,) = tmp_path.iterdir()
-    launches = read_launches(folder)
-    # seven cells, and a control in one of the two groups; a round may have been disturbed, and done again; two lengths
-    # are given, so the pilot launched one cell of each environment
-    assert len([launch for launch in launches if launch["round"] and launch["attempt"] == 0]) == 8 * 2
-    assert 2 <= len([launch for launch in launches if not launch["round"]]) <= 3
-    report = (folder / "report.md").read_text()
-    assert "The same in all rows: model = small, data = small, call = train_on_batch, inputs = numpy." in report
-    assert "The package keras creates placeholders" in report
-
-
-@pytest.mark.tensorflow
-@pytest.mark.campaign
 def test_a_cell_that_returns_at_once_and_trains_nothing_did_different_work(need_images, tmp_path):
     """Keras 3 with eager execution disabled: `train_on_batch` hands back a symbol, faster than any step."""
     need_images("tf2.21")
