@@ -13,7 +13,7 @@ from harness.analysis.work_equivalence import Work, WorkCheck
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.report.blocks import Table, Where
-from harness.report.sections import build, scenarios
+from harness.report.sections import build, how_to_read, scenarios
 from harness.report.sections.remarks import make_remark
 from tests.factories import COMPARE, ENVIRONMENTS, broken, cell, cells, growing, launch, rounds, run, scenario
 from tests.quantified import quantified, quantified_run
@@ -151,9 +151,11 @@ def test_a_comparison_has_its_remarks(snapshot):
     assert {name: make_remark(Results(run(), []), comparison) for name, comparison in comparisons.items()} == snapshot
 
 
-def test_steps_of_a_curve_have_no_numbers_where_warm_ups_are_not_counted():
+def test_steps_of_a_curve_have_no_numbers_where_warm_ups_are_not_counted_and_its_mark_is_explained(snapshot):
     uncounted = reading.texts(make_section(run([cell()]), growing(cell(), resources={})))[-1]
     assert "10.5 ms at first, 29.5 ms 180 steps later" in uncounted
+    *_, legends = how_to_read.make_sections(Results(run(FIT), [*growing(cell()), *rounds({cell("tf2.0"): 0.01})]))
+    assert [text for text in reading.texts(legends) if text.startswith("§")] == snapshot
 
 
 def test_what_ratios_are_is_said_once():
