@@ -42,7 +42,7 @@ def test_a_faster_side_is_invalid_if_it_did_other_work_or_stores_it_or_leaves_it
     document = judge(0.005, *prints)
     assert (document["verdict"], "the results differ: output" in document["reasons"][0]) == ("invalid", True)
     for seconds, old, new, part in (
-        (0.001, work(1000, 1000), work(1000, 1), "they get what the first one stored"),
+        (0.001, work(1000, 1000), work(1000, 1), "the first step makes 1,000 calls, and later 1 of 1,000"),
         # what only the first step does on both sides, such as tracing, is no cache
         (0.005, work(9000, 1000), work(8500, 500), ""),
         # the calls moved into another function
