@@ -139,7 +139,7 @@ def test_after_the_first_group_the_run_tells_what_the_first_rounds_of_all_groups
         staged(Shelf(), Backstage(cost=lambda _: 2.0), planned, silent, widths=narrow_after_three).run([])
         first = silent.estimates[0]
         assert (first.round_seconds, first.rounds) == (pytest.approx(12.0), 3)
-        assert (first.seconds, first.needed) == (min(36.0, budget), needed)
+        assert (first.seconds, first.needed, first.launches) == (min(36.0, budget), needed, (budget - 12.0) / 2.0)
 
 
 def walked(shelf: Shelf, planned: Plan, backstage: Backstage, finished: Sequence[Launch] = ()) -> list[Launch]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.model.launch import CPU_QUOTA, Job, Launch, Outcome, Role, Sample, Status
+from harness.model.launch import CPU_QUOTA, Job, Launch, Outcome, Protocol, Role, Sample, Sampling, Status
 from harness.model.run import Group, Plan, Stop, StopReason
 from harness.model.scenario import Cell
 from harness.runner.rounds import RoundLog
@@ -272,3 +272,9 @@ def test_a_launch_without_a_warm_up_takes_as_long_as_its_pilot():
     # one that ended, by its clocks, before its steps did, started at once: its four calls are what it takes
     hasty = [replace(pilot, seconds=2.0, phases={"warm up": 1.0}) for pilot in pilots]
     assert round_seconds(planned, RoundLog(planned, hasty), group) == pytest.approx(5 * 3.0 * len(group.slots))
+    # where the source says how many calls are made, no time is planned for them
+    quick = [replace(pilot, seconds=2.0, samples=[Sample(0.1, 1)]) for pilot in hasty]
+    document = replace(planned, sampling=Sampling(protocol=Protocol.DOCUMENT))
+    assert round_seconds(document, RoundLog(document, quick), group) == pytest.approx(
+        (0.9 + 5 * 0.1) * len(group.slots)
+    )

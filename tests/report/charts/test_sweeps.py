@@ -59,6 +59,7 @@ def test_more_panels_and_curves_than_there_is_room_for_are_left_out(snapshot):
     panels, releases = draw_panels(PANELS + 3), draw_releases(2 + CURVES)
     assert len(panels.specification["concat"]) == PANELS
     assert len({value["series"] for value in values(releases, "line")}) == CURVES
+    assert releases.specification["concat"][0]["layer"][0]["encoding"]["color"]["legend"]["columns"] == 5
     # only crossings of drawn curves are marked
     assert len([value for value in values(releases, "point") if "told" in value]) == CURVES - 1
     charts = {"all": draw(), "one round": draw(count=1), "panels": panels, "releases": releases}
