@@ -53,14 +53,27 @@ def store(name: str, run: Path) -> None:
     with TemporaryDirectory() as temporary, tarfile.open(folder / LAUNCHES, "w:xz", preset=9) as archive:
         for file in STORED:
             if file == RUN:
-                document = json.loads((run / RUN).read_text())
-                for scenario in document["scenarios"]:
-                    scenario["path"] = "/".join(Path(scenario["path"]).parts[-2:])
                 path = Path(temporary) / RUN
-                path.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+                path.write_bytes(read_without_paths(run))
                 archive.add(path, RUN, filter=_plain)
             elif (run / file).exists():
                 archive.add(run / file, file, filter=_plain)
+
+
+def read_without_paths(run: Path) -> bytes:
+    """Return run.json of a run's folder without the paths of the measuring machine."""
+    document = json.loads((run / RUN).read_text())
+    for scenario in document["scenarios"]:
+        scenario["path"] = "/".join(Path(scenario["path"]).parts[-2:])
+    document["command"] = [_shorten(word) for word in document["command"]]
+    if document.get("folder"):
+        document["folder"] = _shorten(document["folder"])
+    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _shorten(word: str) -> str:
+    """Return a word of a command, or only the last part of an absolute path."""
+    return Path(word).name if word.startswith("/") else word
 
 
 def generate(example: Path) -> dict[str, str]:

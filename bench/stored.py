@@ -11,6 +11,7 @@ from typing import Any
 
 from bench import upstream
 from bench.examples import LAUNCHES, find_examples
+from bench.observatory.records import ConfirmedStep, read_steps
 from harness import session
 from harness.environments.catalog import load_environments
 from harness.project import Project
@@ -27,12 +28,13 @@ def make_document() -> dict[str, Any]:
     project = Project.find()
     paths = find_scenario_files(project)
     entries = [entry for folder in find_examples() for entry in _make_example_entries(folder)]
+    steps = map(_make_step_entry, read_steps())
     return {
         "scenarios": {
             path.stem: {"hash": hash_text(path.read_bytes()), **describe(load_scenario(path))} for path in paths
         },
         "results": make_results(),
-        "entries": [asdict(entry) for entry in [*entries, *_make_release_entries(project)]],
+        "entries": [asdict(entry) for entry in [*entries, *steps, *_make_release_entries(project)]],
     }
 
 
@@ -84,6 +86,21 @@ def _make_example_entries(folder: Path) -> Iterator[StoredEntry]:
             command=shlex.join(results.run.command),
             words=" ".join([folder.name, *axes.values(), compared["cell"]["environment"], *axes]),
         )
+
+
+def _make_step_entry(step: ConfirmedStep) -> StoredEntry:
+    ends = f"{format.number(step.low)} to {format.number(step.high)}"
+    names = [function.name for function in step.functions]
+    return StoredEntry(
+        kind="step",
+        name=f"{step.scenario} {step.after}",
+        title=step.title,
+        result=f"{format.number(step.ratio)}× ({ends}) from {step.before}, {step.state}. {step.cause}",
+        date=step.measured,
+        machine=step.machine,
+        command=step.command,
+        words=" ".join([step.line, step.issue, *step.axes.values(), *names, *step.files, "nightly regression"]),
+    )
 
 
 def _make_release_entries(project: Project) -> Iterator[StoredEntry]:

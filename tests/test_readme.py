@@ -32,8 +32,8 @@ PAGES = {
 }
 #: Commands that measure, build or download: only their examples with `--dry-run` and `list` run.
 WORK = ("matrix", "run", "repro", "bisect", "profile", "images", "fleet check", "history confirm")
-#: Words of examples that need a GPU, or a file that the tests don't have.
-ELSEWHERE = ("--gpu", "one/RUN", "--from exported", "mine.py", "issues.json")
+#: Words of examples that need a GPU, a run of this machine, or a file that the tests don't have.
+ELSEWHERE = ("--gpu", "atlas --add", "one/RUN", "--from exported", "mine.py", "issues.json")
 REPORT = ROOT / "docs" / "examples" / "headline"
 
 

@@ -7,6 +7,8 @@ The pages are the same Markdown files that GitHub shows. This file adds the navi
 import os
 import re
 import shutil
+import subprocess
+import sys
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,8 @@ html_static_path = ["static"]
 #: The page of the nightly runs, which `harness history report` wrote: `make docs HISTORY_PAGE=history.html`.
 HISTORY_PAGE = os.environ.get("HISTORY_PAGE", "")
 html_extra_path = [str(ROOT / HISTORY_PAGE)] if HISTORY_PAGE else []
+#: Whether the pages about what is slow today (docs/results/observatory.md) belong to the site.
+HAS_OBSERVATORY = (ROOT / "bench" / "observatory").is_dir()
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_copy_source = False
@@ -186,12 +190,13 @@ def _depth(section: nodes.Node) -> int:
 
 
 def complete_navigation(app: Sphinx, page: str, template: str, context: dict[str, Any], document: Any) -> None:
-    """Add the page of the nightly runs, and give the headings of the navigation a level, which Sphinx doesn't."""
-    if HISTORY_PAGE:
-        address = context["pathto"](Path(HISTORY_PAGE).name, 1)
+    """Add pages that Sphinx doesn't make, and give the headings of the navigation a level, which Sphinx doesn't."""
+    more = [("Slow today", "Observatory", "observatory/index.html")] if HAS_OBSERVATORY else []
+    more += [("Nightly runs", "History", Path(HISTORY_PAGE).name)] if HISTORY_PAGE else []
+    for caption, title, name in more:
         context["furo_navigation_tree"] += (
-            '<p class="caption" role="heading"><span class="caption-text">Nightly runs</span></p>'
-            f'<ul><li class="toctree-l1"><a class="reference" href="{address}">History</a></li></ul>'
+            f'<p class="caption" role="heading"><span class="caption-text">{caption}</span></p>'
+            f'<ul><li class="toctree-l1"><a class="reference" href="{context["pathto"](name, 1)}">{title}</a></li></ul>'
         )
     for key in ("furo_navigation_tree", "toc"):
         context[key] = context.get(key, "").replace('role="heading"', 'role="heading" aria-level="2"')
@@ -201,6 +206,13 @@ def copy_home(app: Sphinx, error: Exception | None) -> None:
     """Make README the page that a browser opens first."""
     if not error and app.builder.format == "html":
         shutil.copy(Path(app.outdir, f"{root_doc}.html"), Path(app.outdir, "index.html"))
+
+
+def build_observatory(app: Sphinx, error: Exception | None) -> None:
+    """Write the pages about what is slow today."""
+    if HAS_OBSERVATORY and not error and app.builder.format == "html":
+        command = [sys.executable, "-m", "bench.observatory", "build", str(Path(app.outdir, "observatory"))]
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
 
 
 def list_pages(app: Sphinx, error: Exception | None) -> None:
@@ -225,6 +237,7 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", read_source)
     app.connect("html-page-context", complete_navigation, priority=900)
     app.connect("build-finished", copy_home)
+    app.connect("build-finished", build_observatory)
     app.connect("build-finished", list_pages)
     app.add_transform(Anchors)
     app.add_transform(FileLinks)

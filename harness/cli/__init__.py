@@ -33,7 +33,7 @@ from harness.project import find_settings_file
 #: the same name or a group `app`.
 COMMANDS = {
     "Measure": ("run", "matrix", "repro", "bisect", "profile"),
-    "Read": ("ask", "report", "compare", "bundle"),
+    "Read": ("ask", "report", "compare", "bundle", "atlas"),
     "Set up": ("doctor", "images", "scenarios", "completion", "clean"),
     "CI and several machines": ("history", "merge", "fleet"),
 }

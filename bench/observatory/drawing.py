@@ -1,0 +1,140 @@
+"""The chart of a nightly series as SVG: its ratios by day on a log scale, its levels, and its confirmed steps."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+from statistics import median
+
+from bench.observatory.records import ConfirmedStep, NightlyPoint, NightlySeries
+
+#: Pixels: the size of a chart, its margins, and the radius of a point.
+WIDTH, HEIGHT = 960, 240
+LEFT, RIGHT, TOP, BOTTOM = 52, 12, 22, 26
+RADIUS = 2.4
+
+#: The smallest range of the axis, so that noise doesn't look like a change: 0.9 to 1.15.
+_LEAST = (math.log(0.9), math.log(1.15))
+
+#: The candidates for the distance of grid lines, and the largest number of lines.
+_GRID, _MOST_LINES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0), 8
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesLevel:
+    """The median ratio of the nightly runs from `first` to `last`, between two confirmed steps."""
+
+    first: str
+    last: str
+    ratio: float
+    count: int
+
+
+def find_levels(series: NightlySeries, steps: Sequence[ConfirmedStep]) -> list[SeriesLevel]:
+    """Return the levels of a series: the medians between its confirmed steps."""
+    if not series.points:
+        return []
+    cuts = sorted({step.day for step in steps})
+    ends = ["", *cuts, "9999"]
+    levels = []
+    for first, end in pairwise(ends):
+        points = [point for point in series.points if first <= point.day < end]
+        if points:
+            ratio = median(point.ratio for point in points)
+            levels.append(SeriesLevel(points[0].day, points[-1].day, ratio, len(points)))
+    return levels
+
+
+def draw(series: NightlySeries, steps: Sequence[ConfirmedStep], label: str) -> str:
+    """Return the chart. `label` describes it to people who don't see it, as escaped text. Colors come from the page."""
+    axes = _Axes(series.points)
+    grid = "".join(_draw_ratio_line(axes, ratio) for ratio in axes.ratios)
+    grid += "".join(_draw_quarter(axes, day) for day in axes.quarters)
+    points = "".join(_draw_point(axes, point) for point in series.points)
+    levels = "".join(_draw_level(axes, level) for level in find_levels(series, steps))
+    marks = "".join(_draw_step(axes, step) for step in steps if axes.includes(step.day))
+    return (
+        f'<svg class="series" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
+        f'aria-label="{label}">{grid}{marks}<g class="p">{points}</g>{levels}</svg>'
+    )
+
+
+class _Axes:
+    """The scales of a chart."""
+
+    def __init__(self, points: Sequence[NightlyPoint]) -> None:
+        logs = [math.log(point.ratio) for point in points]
+        self._low = min(_LEAST[0], *logs, 0.0) - 0.02
+        self._high = max(_LEAST[1], *logs, 0.0) + 0.02
+        days = [date.fromisoformat(point.day).toordinal() for point in points]
+        self._first, self._last = min(days), max(min(days) + 30, *days)
+
+    def includes(self, day: str) -> bool:
+        """Whether a day is on the chart."""
+        return self._first <= date.fromisoformat(day).toordinal() <= self._last
+
+    def x(self, day: date | str) -> float:
+        """Return the place of a day."""
+        ordinal = (date.fromisoformat(day) if isinstance(day, str) else day).toordinal()
+        return round(LEFT + (ordinal - self._first) / (self._last - self._first) * (WIDTH - LEFT - RIGHT), 1)
+
+    def y(self, ratio: float) -> float:
+        """Return the place of a ratio."""
+        share = (math.log(ratio) - self._low) / (self._high - self._low)
+        return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
+
+    @property
+    def ratios(self) -> list[float]:
+        """The ratios of the grid lines, with 1 among them."""
+        low, high = math.exp(self._low), math.exp(self._high)
+        apart = next((apart for apart in _GRID if (high - low) / apart <= _MOST_LINES), _GRID[-1])
+        return [round(at * apart, 2) for at in range(math.ceil(low / apart), math.floor(high / apart) + 1)] or [1.0]
+
+    @property
+    def quarters(self) -> list[date]:
+        """The first days of quarters, or of months in a short series."""
+        apart = 1 if self._last - self._first < 400 else 3
+        first, last = date.fromordinal(self._first), date.fromordinal(self._last)
+        months = range(first.year * 12 + first.month, last.year * 12 + last.month)
+        return [date(month // 12, month % 12 + 1, 1) for month in months if month % apart == 0]
+
+
+def _draw_ratio_line(axes: _Axes, ratio: float) -> str:
+    kind = "one" if ratio == 1.0 else "grid"
+    y = axes.y(ratio)
+    return (
+        f'<path class="{kind}" d="M{LEFT} {y}H{WIDTH - RIGHT}"/>'
+        f'<text x="{LEFT - 6}" y="{y + 4}" text-anchor="end">{ratio:.3g}×</text>'
+    )
+
+
+def _draw_quarter(axes: _Axes, day: date) -> str:
+    text = f"{day:%b} {day.year}" if day.month == 1 else f"{day:%b}"
+    x = axes.x(day)
+    return (
+        f'<path class="grid" d="M{x} {HEIGHT - BOTTOM}v5"/>'
+        f'<text x="{x}" y="{HEIGHT - 6}" text-anchor="middle">{text}</text>'
+    )
+
+
+def _draw_point(axes: _Axes, point: NightlyPoint) -> str:
+    bounds = f" ({point.low:.3g} to {point.high:.3g})" if point.low and point.high else ""
+    words = f"{point.day}, {point.wheel}: {point.ratio:.3g}×{bounds}, run {point.run}"
+    return f'<circle cx="{axes.x(point.day)}" cy="{axes.y(point.ratio)}" r="{RADIUS}"><title>{words}</title></circle>'
+
+
+def _draw_level(axes: _Axes, level: SeriesLevel) -> str:
+    first, y = axes.x(level.first), axes.y(level.ratio)
+    last = max(axes.x(level.last), first + 2 * RADIUS)  # also visible with a single run
+    words = f"{level.first} to {level.last}: {level.ratio:.3g}×"
+    return f'<path class="level" d="M{first} {y}H{last}"><title>{words}</title></path>'
+
+
+def _draw_step(axes: _Axes, step: ConfirmedStep) -> str:
+    x = axes.x(step.day)
+    anchor, inner = ("end", -5) if x > WIDTH * 0.75 else ("start", 5)
+    return (
+        f'<path class="step" d="M{x} {TOP}V{HEIGHT - BOTTOM}"/>'
+        f'<text class="step" x="{x + inner}" y="{TOP - 7}" text-anchor="{anchor}">{step.day}: {step.ratio:.3g}×</text>'
+    )
