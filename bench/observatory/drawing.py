@@ -1,6 +1,7 @@
 """The chart of a nightly series as SVG: its ratios by day on a log scale, its levels, and its confirmed steps."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -8,6 +9,7 @@ from itertools import pairwise
 from statistics import median
 
 from bench.observatory.records import ConfirmedStep, NightlyPoint, NightlySeries
+from harness.history.detection import detect_changes
 
 #: Pixels: the size of a chart, its margins, and the radius of a point.
 WIDTH, HEIGHT = 960, 240
@@ -21,39 +23,54 @@ _LEAST = (math.log(0.9), math.log(1.15))
 _GRID, _MOST_LINES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0), 8
 
 
+#: A detected change this close to a confirmed step (in nightly runs) is the step.
+_NEAR = 3
+
+
 @dataclass(frozen=True, slots=True)
 class SeriesLevel:
-    """The median ratio of the nightly runs from `first` to `last`, between two confirmed steps."""
+    """The median ratio of the nightly runs from `first` to `last`. It begins with a confirmed step, or a suspected one.
+
+    The first level of a series begins with neither.
+    """
 
     first: str
     last: str
     ratio: float
     count: int
+    is_confirmed: bool
+    is_suspected: bool
 
 
 def find_levels(series: NightlySeries, steps: Sequence[ConfirmedStep]) -> list[SeriesLevel]:
-    """Return the levels of a series: the medians between its confirmed steps."""
-    if not series.points:
-        return []
-    cuts = sorted({step.day for step in steps})
-    ends = ["", *cuts, "9999"]
-    levels = []
-    for first, end in pairwise(ends):
-        points = [point for point in series.points if first <= point.day < end]
-        if points:
-            ratio = median(point.ratio for point in points)
-            levels.append(SeriesLevel(points[0].day, points[-1].day, ratio, len(points)))
-    return levels
+    """Return the levels of a series, between its confirmed steps and changes that the history's rule detects."""
+    points = series.points
+    confirmed = {bisect_left([point.day for point in points], step.day) for step in steps} - {0, len(points)}
+    (changes,) = detect_changes([([math.log(point.ratio) for point in points], [0.0] * len(points))])
+    suspected = [change.index for change in changes if all(abs(change.index - at) >= _NEAR for at in confirmed)]
+    cuts = sorted({0, *confirmed, *suspected, len(points)})
+    return [
+        SeriesLevel(
+            points[first].day,
+            points[end - 1].day,
+            median(point.ratio for point in points[first:end]),
+            end - first,
+            first in confirmed,
+            first in suspected,
+        )
+        for first, end in pairwise(cuts)
+    ]
 
 
 def draw(series: NightlySeries, steps: Sequence[ConfirmedStep], label: str) -> str:
     """Return the chart. `label` describes it to people who don't see it, as escaped text. Colors come from the page."""
-    axes = _Axes(series.points)
+    axes, level_list = _Axes(series.points), find_levels(series, steps)
     grid = "".join(_draw_ratio_line(axes, ratio) for ratio in axes.ratios)
     grid += "".join(_draw_quarter(axes, day) for day in axes.quarters)
     points = "".join(_draw_point(axes, point) for point in series.points)
-    levels = "".join(_draw_level(axes, level) for level in find_levels(series, steps))
+    levels = "".join(_draw_level(axes, level) for level in level_list)
     marks = "".join(_draw_step(axes, step) for step in steps if axes.includes(step.day))
+    marks += "".join(_draw_suspicion(axes, level.first) for level in level_list if level.is_suspected)
     return (
         f'<svg class="series" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
         f'aria-label="{label}">{grid}{marks}<g class="p">{points}</g>{levels}</svg>'
@@ -138,3 +155,9 @@ def _draw_step(axes: _Axes, step: ConfirmedStep) -> str:
         f'<path class="step" d="M{x} {TOP}V{HEIGHT - BOTTOM}"/>'
         f'<text class="step" x="{x + inner}" y="{TOP - 7}" text-anchor="{anchor}">{step.day}: {step.ratio:.3g}×</text>'
     )
+
+
+def _draw_suspicion(axes: _Axes, day: str) -> str:
+    x = axes.x(day)
+    words = f"{day}: suspected, not confirmed"
+    return f'<path class="suspected" d="M{x} {TOP}V{HEIGHT - BOTTOM}"><title>{words}</title></path>'

@@ -157,7 +157,7 @@ def build(folder: Path, data: Observatory | None = None, launches: Path = LAUNCH
     for place, machine in enumerate(["", *data.machines]):
         text = render("index.html.j2", page="index", title=PAGES["index"], machine=machine, **_make_maps(data, machine))
         (folder / _name_map(place)).write_text(text)
-    (folder / "feed.xml").write_text(render("feed.xml.j2", address=os.environ.get("OBSERVATORY_ADDRESS", "")))
+    (folder / "feed.xml").write_text(render("feed.xml.j2"))
     style = assets.read_files(("page.css",)) + (TEMPLATES / "observatory.css").read_text()
     (folder / "observatory.css").write_text(re.sub(r"\n+\s*", "\n", re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL)))
     shutil.copy(TEMPLATES / "search.js", folder)
