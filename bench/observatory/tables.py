@@ -5,6 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.observatory.records import NightlyPoint
+
 if TYPE_CHECKING:
     from bench.observatory.site import Observatory
 
@@ -39,7 +41,11 @@ def make_document(data: "Observatory") -> dict[str, Any]:
         "releases": list(data.releases),
         "scenarios": {name: data.get_title(name) for name, _ in data.scenarios},
         "facts": [asdict(fact) for fact in data.facts],
-        "series": [asdict(series) for series in data.series],
+        "point_columns": list(NightlyPoint.__dataclass_fields__),
+        "series": [
+            {**asdict(series), "points": [list(asdict(point).values()) for point in series.points]}
+            for series in data.series
+        ],
         "steps": [{**asdict(step), "anchor": step.anchor} for step in data.steps],
     }
 

@@ -13,10 +13,7 @@ def atlas(
     runs: Annotated[
         list[Path],
         typer.Option(
-            "--add",
-            metavar="RUN",
-            help="The folder of a finished run of this machine. It can be repeated.",
-            autocompletion=completion.complete_runs,
+            "--add", metavar="RUN", help="A finished run of this machine.", autocompletion=completion.complete_runs
         ),
     ],
 ) -> None:
@@ -24,7 +21,7 @@ def atlas(
 
     It checks the signature of each run, and copies it to bench/observatory/machines/ in the clone of harness.
     """
-    from harness.session import atlas as copies  # noqa: PLC0415 - not needed for --help
+    from harness.upstream import atlas as copies  # noqa: PLC0415 - not needed for --help
 
     for run in runs:
         path = copies.add(run)

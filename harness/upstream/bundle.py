@@ -86,7 +86,7 @@ def files(results: Results, folder: Path, topic: Subject) -> dict[str, str]:
     contents = {
         "repro.py": code,
         **requirement_files,
-        "run.json": json.dumps(_remove_paths(json.loads(codec.dump(run)), hide), indent=2) + "\n",
+        "run.json": json.dumps(remove_paths(json.loads(codec.dump(run)), hide), indent=2) + "\n",
     }
     return {"issue.md": issue(results, topic, code, hide), **contents} if topic.has_results else contents
 
@@ -118,12 +118,12 @@ def _find_names(code: str) -> set[str]:
     return {token.string for token in tokens if token.type == tokenize.NAME}
 
 
-def _remove_paths(value: Any, hide: Callable[[str], str]) -> Any:
+def remove_paths(value: Any, hide: Callable[[str], str]) -> Any:
     """Return a JSON value without folders of this machine. A path is reduced to its file name."""
     if isinstance(value, dict):
-        return {key: _remove_paths(element, hide) for key, element in value.items()}
+        return {key: remove_paths(element, hide) for key, element in value.items()}
     if isinstance(value, list):
-        return [_remove_paths(element, hide) for element in value]
+        return [remove_paths(element, hide) for element in value]
     if isinstance(value, str):
         is_path = re.fullmatch(r"(~|/|\.\.?/)[^\n]*", value)
         return hide(Path(value).name if is_path else value)

@@ -8,7 +8,7 @@ import pytest
 
 from bench.observatory import facts
 from harness.model.errors import UsageError
-from harness.session import atlas
+from harness.upstream import atlas
 
 
 @pytest.mark.slow
