@@ -68,6 +68,7 @@ def test_nights_are_collected_and_shown_with_their_step(tmp_path):
     pages = {path.name: path.read_text() for path in (tmp_path / "pages").glob("*.html")}
     anchor = data.steps[0].anchor
     assert f'id="{anchor}"' in pages["alive.html"]
+    assert f"harness matrix -s train_on_batch -a network=lstm -e {LINE}==3.14" in pages["alive.html"]
     assert f'alive.html#{anchor}"' in pages["series.html"]
     assert pages["series.html"].count("<circle") == len(runs)
     levels = re.findall(r'class="level" .*?: ([\d.]+)×', pages["series.html"])

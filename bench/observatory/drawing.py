@@ -29,9 +29,9 @@ _NEAR = 3
 
 @dataclass(frozen=True, slots=True)
 class SeriesLevel:
-    """The median ratio of the nightly runs from `first` to `last`. It begins with a confirmed step, or a suspected one.
+    """The median ratio of the nightly runs from `first` to `last`.
 
-    The first level of a series begins with neither.
+    - `is_confirmed`, `is_suspected`: whether the day `first` has a confirmed step, or a suspected change.
     """
 
     first: str

@@ -1,6 +1,7 @@
 """The files of the observatory: nightly series (series.json) and confirmed steps (steps.json), checked when read."""
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -126,10 +127,14 @@ class ConfirmedStep(_Record):
     @property
     def title(self) -> str:
         """A sentence with the cell, the ratio and the wheel."""
-        moved = "longer" if self.ratio > 1.0 else "shorter"
-        return (
-            f"{name_cell(self.scenario, self.axes)} takes {self.ratio:.3g} times as long ({moved}) since {self.after}"
-        )
+        return f"{name_cell(self.scenario, self.axes)} takes {self.ratio:.3g} times as long since {self.after}"
+
+    @property
+    def comparison(self) -> str:
+        """The command that compares the two wheels, for a bundle."""
+        axes = [word for axis, value in self.axes.items() for word in ("-a", f"{axis}={value}")]
+        wheels = f"{self.line}=={self.before},{self.line}=={self.after}"
+        return shlex.join(["harness", "matrix", "-s", self.scenario, *axes, "-e", wheels])
 
 
 def name_cell(scenario: str, axes: dict[str, str]) -> str:

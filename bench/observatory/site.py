@@ -212,7 +212,6 @@ def _make_renderer(data: Observatory, address: str, has_launches: bool) -> Any:
         "link_source": link_source,
         "launches": launches_link,
         "updated": _find_update(data),
-        "bundle": lambda command: f"{command}\nharness bundle results/RUN",
     }
     return lambda name, **values: jinja.get_template(name).render(**common, **values)
 

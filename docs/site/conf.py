@@ -59,7 +59,7 @@ SECTIONS = {
     "How-to guides": ("docs/how-to/*",),
     "Reference": ("docs/reference/*", "docs/skill/*"),
     "Explanation": ("docs/explanation/*",),
-    "Results": ("docs/results/*", "docs/examples/*/report", "docs/examples/*/profile"),
+    "Results": ("docs/results/*", "docs/results/reports/*", "docs/examples/*/report", "docs/examples/*/profile"),
     "Development": ("CONTRIBUTING", "AGENTS", "SECURITY", "CODE_OF_CONDUCT", "CHANGELOG", "docs/dev/*", "docs/dev/*/*"),
 }
 EXAMPLES = "docs/examples/"
