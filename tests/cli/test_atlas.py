@@ -13,7 +13,8 @@ from harness.upstream import atlas
 
 @pytest.mark.slow
 def test_a_finished_run_of_this_machine_is_added_and_shown(harness, tmp_path, monkeypatch):
-    harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "2")
+    process = harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "2")
+    assert process.returncode == 0, process.stderr
     machines = tmp_path / "observatory" / "machines"
     with pytest.raises(UsageError, match="in a clone"):
         atlas.add(harness.run, machines)
