@@ -50,8 +50,8 @@ ADDED_PACKAGE = re.compile(r"\+keras-nightly(?=\+|$)")
 _SOURCE = re.compile(
     r"(?:(?P<base>.+?)\+)?(?P<package>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)@(?!\d{4}-\d{2}-\d{2}(?:\+|$))(?P<place>\S.*)"
 )
-#: The start of a place that can't be a revision or a day.
-_PLACE = re.compile(r"[/~]|\.\.?(?:/|$)|pr/|(?:git\+)?\w+://|.*\.whl$")
+#: The start of a place that can't be a revision or a day. `whl-` and a hash are a stored wheel.
+_PLACE = re.compile(r"[/~]|\.\.?(?:/|$)|pr/|(?:git\+)?\w+://|.*\.whl$|whl-[0-9a-f]{12}$")
 
 
 @dataclass(frozen=True, slots=True)

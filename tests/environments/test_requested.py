@@ -50,6 +50,7 @@ def test_a_text_is_parsed_to_what_it_requests():
         "tf2.21+keras@git+https://host/a/b@v3": FromSource(BASE, "keras", "git+https://host/a/b@v3"),
         "tf2.21+keras@py3.9": FromSource(BASE, "keras", "py3.9"),
         "tensorflow@tf.whl": FromSource(None, "tensorflow", "tf.whl"),
+        "tf2.21+keras-nightly@whl-0123456789ab": FromSource(BASE, "keras-nightly", "whl-0123456789ab"),
         "tf2.21+keras@release-day": FromSource(BASE, "keras", "release-day"),
         "tf2.21+keras-nightly@2026-08-01+numpy@/x": FromSource(
             ReleaseLine("tf2.21+keras-nightly", date(2026, 8, 1)), "numpy", "/x"
