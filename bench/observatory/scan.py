@@ -28,13 +28,13 @@ PROGRAM = Path(__file__).with_name("count_once.py")
 #: The series: scenarios with their axes, as in the suite `observatory`.
 SERIES = {
     "keras3_fit dropout": 'upstream/keras3_fit.py?{"network":"dropout"}',
-    "predict_overhead predict": 'upstream/predict_overhead.py?{"network":"dense"}',
+    "predict_overhead predict": 'upstream/predict_overhead.py?{"network":"dense","call":"predict"}',
     "predict_overhead model(x)": 'upstream/predict_overhead.py?{"network":"dense","call":"model(x)"}',
     "train_on_batch lstm": 'upstream/train_on_batch.py?{"network":"lstm"}',
     "load_model keras": 'upstream/load_model.py?{"format":"keras"}',
     "apply_gradients apply": 'upstream/apply_gradients.py?{"part":"apply"}',
-    "model_building build later": 'upstream/model_building.py?{"turn":"later"}',
-    "training_loops eager": 'upstream/training_loops.py?{"network":"dense"}',
+    "model_building build later": 'upstream/model_building.py?{"work":"build","turn":"later"}',
+    "training_loops eager": 'upstream/training_loops.py?{"loop":"eager","network":"dense"}',
 }
 
 #: The relative change of the number of calls from which the scan goes on between two wheels. A step that traces in each
