@@ -4,14 +4,18 @@ The three environments are measured in one run, so that the same machine in the 
 """
 
 import json
+import math
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 from bench.observatory import wheels
+from bench.observatory.records import PRESENT, ChangedFunction, ConfirmedStep, Reverted, name_series
 from bench.observatory.scan import SERIES, WheelScan
 from harness import session
 from harness.report.comparisons import list_all_lines
@@ -20,6 +24,8 @@ from harness.report.comparisons import list_all_lines
 ENOUGH, MOST_FUNCTIONS = 0.8, 8
 
 DM_TREE = "0.1.10"
+
+COMMITS = "https://github.com/keras-team/keras/commits/master"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,52 +109,67 @@ def read_ratios(run: Path) -> dict[tuple[str, str], tuple[float, float, float]]:
     return ratios
 
 
-def confirm(scan: WheelScan, series: str, before: str, after: str, rounds: int) -> dict[str, Any]:
-    """Return a step as an entry of steps.json, from two successive wheels."""
-    counted, place = scan.read(), scan.folder / "wheels"
-    paths = [wheels.fetch_wheel(scan.package, version, place) for version in (before, after)]
-    cause = find_cause(paths[0], paths[1], [counted[version][series] for version in (before, after)])
+def make_step(scan: WheelScan, series: str, before: str, after: str, run: Path) -> ConfirmedStep:
+    """Return a step between two successive wheels, from their counts and the run that measured them.
+
+    A person adds the cause in words, the issue and the report. `posterior` is the probability that the time changed in
+    the direction of the ratio, from its interval: the pair of wheels itself is certain, because counts are exact.
+    Raises KeyError if the run has no comparison of the two wheels.
+    """
+    counts = [scan.read()[version][series] for version in (before, after)]
+    cause = find_cause(*(wheels.fetch_wheel(scan.package, version, scan.place) for version in (before, after)), counts)
+    results = session.read(run)
+    ratios = {
+        (_find_side(first, before, after), _find_side(second, before, after)): values
+        for (first, second), values in read_ratios(run).items()
+    }
+    value, low, high = ratios["after", "before"]
+    back = ratios.get(("put back", "before"))
+    cell = results.run.plan.cells[0]
+    line, day = f"tf2.21+{scan.package}", wheels.find_day(after)
+    axes = {axis: str(value) for axis, value in cell.axes.items()}
+    options = shlex.join(word for axis, value in axes.items() for word in ("-a", f"{axis}={value}"))
+    half = (math.log(high) - math.log(low)) / 2
+    return ConfirmedStep(
+        series=name_series(cell.scenario, axes, line),
+        scenario=cell.scenario,
+        axes=axes,
+        line=line,
+        before=before,
+        after=after,
+        ratio=round(value, 4),
+        low=round(low, 4),
+        high=round(high, 4),
+        posterior=round(NormalDist().cdf(abs(math.log(value)) / (half / NormalDist().inv_cdf(0.975))), 4),
+        day=day,
+        measured=run.name[:10],
+        machine=str(results.run.host.get("cpu", "")),
+        functions=[ChangedFunction(**entry) for entry in cause.calls],
+        files=list(cause.files),
+        commits=f"{COMMITS}?since={wheels.find_day(before)}&until={day}",
+        cause="",
+        reverted=Reverted(*(round(each, 4) for each in back)) if back else None,
+        issue="",
+        state=PRESENT,
+        command=f"harness bisect --by work -s {cell.scenario} {options} --good {line}=={before} --bad {line}=={after}",
+        report="",
+    )
+
+
+def confirm(scan: WheelScan, series: str, before: str, after: str, rounds: int) -> ConfirmedStep:
+    """Measure two successive wheels, and `after` with the changed functions put back. Return the step."""
+    paths = [wheels.fetch_wheel(scan.package, version, scan.place) for version in (before, after)]
+    counts = [scan.read()[version][series] for version in (before, after)]
     base = f"tf2.21+{scan.package}"
     names = [f"{base}=={before}", f"{base}=={after}"]
-    if cause.functions:
-        folder = scan.folder / "putback"
-        folder.mkdir(exist_ok=True)
+    if functions := find_cause(paths[0], paths[1], counts).functions:
+        path = write_put_back(paths[0], paths[1], functions, scan.place)
         # wheels before 3.3 need dm-tree, which TensorFlow 2.21 doesn't bring
-        names.append(
-            f"tf2.21+dm-tree=={DM_TREE}+{scan.package}@{write_put_back(paths[0], paths[1], cause.functions, folder)}"
-        )
-    results = scan.folder / "results"
-    run = measure(names, series, results, rounds)
-    ratios = {}
-    for (first, second), values in read_ratios(run).items():
-        ratios[_find_kind(first, before, after), _find_kind(second, before, after)] = values
-    path, _, axes = SERIES[series].partition("?")
-    step = ratios.get(("after", "before"))
-    back = ratios.get(("put back", "before"))
-    totals = [
-        each["counts"]["python"] + each["counts"]["c"] for each in (counted[before][series], counted[after][series])
-    ]
-    return {
-        "series": series,
-        "scenario": Path(path).stem,
-        "axes": json.loads(axes),
-        "line": base,
-        "before": before,
-        "after": after,
-        "ratio": step and step[0],
-        "low": step and step[1],
-        "high": step and step[2],
-        "day": wheels.find_day(after),
-        "calls": totals,
-        "functions": cause.calls,
-        "changed": cause.functions,
-        "files": cause.files,
-        "reverted": back and {"ratio": back[0], "low": back[1], "high": back[2]},
-        "run": run.name,
-    }
+        names.append(f"tf2.21+dm-tree=={DM_TREE}+{scan.package}@{path}")
+    return make_step(scan, series, before, after, measure(names, series, scan.folder / "results", rounds))
 
 
-def _find_kind(environment: str, before: str, after: str) -> str:
+def _find_side(environment: str, before: str, after: str) -> str:
     """Return which of the three environments a name in a run means."""
     if environment.endswith(before):
         return "before"

@@ -62,14 +62,21 @@ def find_levels(series: NightlySeries, steps: Sequence[ConfirmedStep]) -> list[S
     ]
 
 
-def draw(series: NightlySeries, steps: Sequence[ConfirmedStep], label: str) -> str:
-    """Return the chart. `label` describes it to people who don't see it, as escaped text. Colors come from the page."""
-    axes, level_list = _Axes(series.points), find_levels(series, steps)
+def draw(series: NightlySeries, steps: Sequence[ConfirmedStep], label: str, *, exact: bool = False) -> str:
+    """Return the chart. `label` describes it to people who don't see it, as escaped text. Colors come from the page.
+
+    A series of `exact` numbers has a line through its points, and no levels.
+    """
+    axes, level_list = _Axes(series.points), [] if exact else find_levels(series, steps)
     grid = "".join(_draw_ratio_line(axes, ratio) for ratio in axes.ratios)
     grid += "".join(_draw_quarter(axes, day) for day in axes.quarters)
     points = "".join(_draw_point(axes, point) for point in series.points)
     levels = "".join(_draw_level(axes, level) for level in level_list)
     marks = "".join(_draw_step(axes, step) for step in steps if axes.includes(step.day))
+    if exact:
+        places = [(axes.x(point.day), axes.y(point.ratio)) for point in series.points]
+        line = "".join(f"H{x}V{y}" for x, y in places[1:])
+        marks += f'<path class="exact" d="M{places[0][0]} {places[0][1]}{line}"/>'
     marks += "".join(_draw_suspicion(axes, level.first) for level in level_list if level.is_suspected)
     return (
         f'<svg class="series" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
@@ -137,7 +144,8 @@ def _draw_quarter(axes: _Axes, day: date) -> str:
 
 def _draw_point(axes: _Axes, point: NightlyPoint) -> str:
     bounds = f" ({point.low:.3g} to {point.high:.3g})" if point.low and point.high else ""
-    words = f"{point.day}, {point.wheel}: {point.ratio:.3g}×{bounds}, run {point.run}"
+    source = f"run {point.run}" if point.run else f"{point.seconds:,.0f} calls per step"
+    words = f"{point.day}, {point.wheel}: {point.ratio:.3g}×{bounds}, {source}"
     return f'<circle cx="{axes.x(point.day)}" cy="{axes.y(point.ratio)}" r="{RADIUS}"><title>{words}</title></circle>'
 
 

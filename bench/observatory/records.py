@@ -10,11 +10,12 @@ from typing import ClassVar, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from bench.observatory.wheels import find_day
 from harness.model.errors import DamagedError
 
 FOLDER = Path(__file__).parent
-SERIES, STEPS, LAUNCHES, MACHINES = (
-    FOLDER / name for name in ("series.json", "steps.json", "launches.tar.xz", "machines")
+SERIES, STEPS, COUNTS, LAUNCHES, MACHINES = (
+    FOLDER / name for name in ("series.json", "steps.json", "counts.json", "launches.tar.xz", "machines")
 )
 
 #: The state of a step that still exists in the newest wheel. Other states begin with FIXED.
@@ -125,6 +126,11 @@ class ConfirmedStep(_Record):
         return self.state == PRESENT
 
     @property
+    def is_slow(self) -> bool:
+        """Whether the newest measured wheel is slower because of the step."""
+        return self.is_present and self.ratio > 1.0
+
+    @property
     def title(self) -> str:
         """A sentence with the cell, the ratio and the wheel."""
         return f"{name_cell(self.scenario, self.axes)} takes {self.ratio:.3g} times as long since {self.after}"
@@ -175,6 +181,25 @@ def read_steps(path: Path = STEPS) -> list[ConfirmedStep]:
     if repeated := sorted({anchor for anchor in anchors if anchors.count(anchor) > 1}):
         raise DamagedError(path, f"it has the step {repeated[0]} twice")
     return sorted(steps, key=lambda step: step.day, reverse=True)
+
+
+def read_counts(path: Path = COUNTS) -> list[NightlySeries]:
+    """Return the numbers of calls per step as series: `ratio` is the number ÷ the number with the first wheel.
+
+    `seconds` of a point is the number of calls, which is the same on each machine. Empty if there is no file.
+    """
+    document = json.loads(path.read_text()) if path.exists() else {"series": {}}
+    series = []
+    for name, text in document["series"].items():
+        place, _, axes = text.partition("?")
+        wheels = [(each["wheel"], each["calls"][name]) for each in document["wheels"] if each["calls"][name]]
+        first = wheels[0][1]
+        points = [
+            NightlyPoint(find_day(wheel), wheel, round(calls / first, 4), None, None, calls, first, "")
+            for wheel, calls in wheels
+        ]
+        series.append(NightlySeries(Path(place).stem, json.loads(axes), document["line"], wheels[0][0], "", points))
+    return series
 
 
 def write_series(series: Sequence[NightlySeries], path: Path = SERIES) -> None:

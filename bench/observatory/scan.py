@@ -19,20 +19,21 @@ from typing import Any
 
 from packaging.version import Version
 
+from bench.observatory.records import COUNTS
 from bench.observatory.wheels import fetch_wheel, find_day
 from harness.environments.index import list_versions
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("count_once.py")
 
-#: The series: scenarios with their axes, as in the suite `observatory`.
+#: The series: scenarios with all of their axes, as in the suite `observatory`.
 SERIES = {
     "keras3_fit dropout": 'upstream/keras3_fit.py?{"network":"dropout"}',
-    "predict_overhead predict": 'upstream/predict_overhead.py?{"network":"dense","call":"predict"}',
-    "predict_overhead model(x)": 'upstream/predict_overhead.py?{"network":"dense","call":"model(x)"}',
-    "train_on_batch lstm": 'upstream/train_on_batch.py?{"network":"lstm"}',
+    "predict_overhead predict": 'upstream/predict_overhead.py?{"call":"predict","network":"dense","compiled":"no"}',
+    "predict_overhead model(x)": 'upstream/predict_overhead.py?{"call":"model(x)","network":"dense","compiled":"no"}',
+    "train_on_batch lstm": 'upstream/train_on_batch.py?{"network":"lstm","mode":"default"}',
     "load_model keras": 'upstream/load_model.py?{"format":"keras"}',
-    "apply_gradients apply": 'upstream/apply_gradients.py?{"part":"apply"}',
+    "apply_gradients apply": 'upstream/apply_gradients.py?{"part":"apply","optimizer":"default"}',
     "model_building build later": 'upstream/model_building.py?{"work":"build","turn":"later"}',
     "training_loops eager": 'upstream/training_loops.py?{"loop":"eager","network":"dense"}',
 }
@@ -55,6 +56,11 @@ class WheelScan:
     folder: Path
     extra: str = ""
 
+    @property
+    def place(self) -> Path:
+        """The folder of the downloaded wheels."""
+        return self.folder / "wheels"
+
     def read(self) -> dict[str, Mapping[str, Any]]:
         """Return the counts of the wheels that were counted, by version."""
         path = self.folder / "counts.jsonl"
@@ -63,10 +69,9 @@ class WheelScan:
 
     def count(self, version: str) -> None:
         """Count a wheel's series, and store them."""
-        place = self.folder / "wheels"
-        place.mkdir(parents=True, exist_ok=True)
-        wheel = fetch_wheel(self.package, version, place)
-        unpacked = place / version / "site-packages"  # a path whose end the kit's names of files keep
+        self.place.mkdir(parents=True, exist_ok=True)
+        wheel = fetch_wheel(self.package, version, self.place)
+        unpacked = self.place / version / "site-packages"  # a path whose end the kit's names of files keep
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(unpacked)
         paths = [unpacked, ROOT / "scenarios", *([self.extra] if self.extra else [])]
@@ -150,3 +155,22 @@ def scan(wheels: WheelScan, every: int) -> None:
                 wheels.count(version)
                 print(version, flush=True)
         pending = wheels.refine(wheels.read())
+
+
+def store_counts(wheels: WheelScan, path: Path = COUNTS) -> None:
+    """Write the numbers of calls of all counted wheels to counts.json, with a line for each wheel."""
+    counted = wheels.read()
+    lines = []
+    for version in wheels.versions:
+        if version in counted:
+            calls = {name: _count_calls(each) for name, each in counted[version].items()}
+            lines.append(f"  {json.dumps({'wheel': version, 'calls': calls})}")
+    head = json.dumps({"line": f"tf2.21+{wheels.package}", "series": SERIES})[:-1]
+    path.write_text(head + ', "wheels": [\n' + ",\n".join(lines) + "\n]}\n")
+
+
+def _count_calls(series: Mapping[str, Any]) -> float | None:
+    """Return the calls of Python and C functions per step; None if the wheel can't run the series."""
+    if "error" in series:
+        return None
+    return round((series["counts"]["python"] + series["counts"]["c"]) / series["steps"], 1)

@@ -20,6 +20,7 @@ from bench.observatory.records import (
     STEPS,
     ConfirmedStep,
     NightlySeries,
+    read_counts,
     read_series,
     read_steps,
 )
@@ -82,6 +83,7 @@ class Observatory:
     steps: Sequence[ConfirmedStep]
     titles: Mapping[str, str]
     releases: Sequence[str]
+    counts: Sequence[NightlySeries] = ()
 
     @cached_property
     def newest(self) -> str:
@@ -138,7 +140,9 @@ def _get_place(record: NightlySeries | ConfirmedStep) -> tuple[str, dict[str, st
 
 def read(series: Path = SERIES, steps: Path = STEPS) -> Observatory:
     """Read all data. Raises DamagedError for an invalid file."""
-    return Observatory(read_facts(), read_series(series), read_steps(steps), read_titles(), read_releases())
+    return Observatory(
+        read_facts(), read_series(series), read_steps(steps), read_titles(), read_releases(), read_counts()
+    )
 
 
 def build(folder: Path, data: Observatory | None = None, launches: Path = LAUNCHES) -> str:
@@ -187,6 +191,13 @@ def _make_renderer(data: Observatory, address: str, has_launches: bool) -> Any:
         words += "levels " + ", ".join(f"{level.ratio:.3g}×" for level in levels)
         return Markup(drawing.draw(series, data.find_steps(series), escape.html(words)))
 
+    def draw_counts(series: NightlySeries) -> Markup:
+        words = (
+            f"{series.name}: calls per step in {len(series.points)} wheels, from {series.points[0].seconds:,.0f} to "
+        )
+        words += f"{series.points[-1].seconds:,.0f}"
+        return Markup(drawing.draw(series, data.find_steps(series), escape.html(words), exact=True))
+
     def link_source(fact: Fact) -> str:
         if "/" in fact.source:
             return f"{address}/blob/HEAD/bench/observatory/machines/{fact.source}" if address else ""
@@ -207,6 +218,7 @@ def _make_renderer(data: Observatory, address: str, has_launches: bool) -> Any:
         "data": data,
         "pages": PAGES,
         "draw": draw,
+        "draw_counts": draw_counts,
         "levels": lambda series: drawing.find_levels(series, data.find_steps(series)),
         "nights": _list_nights(data),
         "link_source": link_source,

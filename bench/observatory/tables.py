@@ -108,6 +108,6 @@ def make_search_index(data: "Observatory") -> list[Sequence[str]]:
     for step in data.steps:
         words = " ".join([step.cause, step.issue, step.before, *step.files, *(each.name for each in step.functions)])
         entries.append(
-            ("step", step.title, f"alive.html#{step.anchor}" if step.is_present else f"fixed.html#{step.anchor}", words)
+            ("step", step.title, f"alive.html#{step.anchor}" if step.is_slow else f"fixed.html#{step.anchor}", words)
         )
     return entries
