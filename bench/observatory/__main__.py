@@ -1,28 +1,59 @@
-"""Pages about what is slow today: `python -m bench.observatory collect FOLDER…`, and `… build build/site/observatory`.
+"""Nightly wheels of Keras, their steps, and pages about what is slow today.
 
-`collect` adds the nightly runs of replays (folders of `python -m bench.replay measure`) to series.json and
-launches.tar.xz. `build` writes the pages, as `make docs` does.
+- `python -m bench.observatory scan FOLDER --python PYTHON`: count the calls of each series in nightly wheels, until
+  each change is between two successive wheels, and write counts.json. PYTHON has tensorflow-cpu 2.21.0 and dm-tree.
+- `… confirm FOLDER --python PYTHON SERIES BEFORE AFTER`: measure two wheels side by side, and the second one with the
+  old functions put back. It prints the step for steps.json, without its cause in words.
+- `… collect FOLDER…`: add the nightly runs of replays (`python -m bench.replay measure`) to series.json and
+  launches.tar.xz.
+- `… build build/site/observatory`: write the pages, as `make docs` does.
 """
 
 import argparse
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 from bench.observatory import collect, site
+from bench.observatory.confirm import confirm
+from bench.observatory.scan import SERIES, WheelScan, list_wheels, scan, store_counts
+
+#: The first version of Keras 3.
+FIRST = "3.0.0.dev0"
 
 
 def main() -> None:
-    """Collect nightly runs, or write the pages."""
-    parser = argparse.ArgumentParser(prog="python -m bench.observatory", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("collect", help="add the nightly runs of replays").add_argument(
-        "folders", type=Path, nargs="+", metavar="FOLDER"
+    """Scan wheels, confirm a step, collect nightly runs, or write the pages."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.observatory", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands.add_parser("build", help="write the pages").add_argument("folder", type=Path)
+    commands = parser.add_subparsers(dest="command", required=True)
+    scanned, confirmed = commands.add_parser("scan"), commands.add_parser("confirm")
+    for command in (scanned, confirmed):
+        command.add_argument("folder", type=Path)
+        command.add_argument("--python", type=Path, required=True)
+        command.add_argument("--package", default="keras-nightly")
+    scanned.add_argument("--every", type=int, default=18, help="days between the first wheels")
+    confirmed.add_argument("series", choices=SERIES)
+    confirmed.add_argument("before")
+    confirmed.add_argument("after")
+    confirmed.add_argument("--rounds", type=int, default=6)
+    commands.add_parser("collect").add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    commands.add_parser("build").add_argument("folder", type=Path)
     options = parser.parse_args()
     if options.command == "collect":
         print(collect.collect(options.folders))
-    else:
+    elif options.command == "build":
         print(site.build(options.folder))
+    else:
+        versions = list_wheels(options.package, FIRST)
+        wheels = WheelScan(options.package, versions, options.python, options.folder.absolute())
+        if options.command == "scan":
+            scan(wheels, options.every)
+            store_counts(wheels)
+        else:
+            step = confirm(wheels, options.series, options.before, options.after, options.rounds)
+            print(json.dumps(asdict(step), indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":

@@ -161,7 +161,8 @@ def _draw_step(axes: _Axes, step: ConfirmedStep) -> str:
     anchor, inner = ("end", -5) if x > WIDTH * 0.75 else ("start", 5)
     return (
         f'<path class="step" d="M{x} {TOP}V{HEIGHT - BOTTOM}"/>'
-        f'<text class="step" x="{x + inner}" y="{TOP - 7}" text-anchor="{anchor}">{step.day}: {step.ratio:.3g}×</text>'
+        f'<text class="step" x="{x + inner}" y="{TOP - 7}" text-anchor="{anchor}">{step.ratio:.3g}×'
+        f"<title>{step.day}</title></text>"
     )
 
 

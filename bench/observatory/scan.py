@@ -54,7 +54,6 @@ class WheelScan:
     versions: Sequence[str]
     python: Path
     folder: Path
-    extra: str = ""
 
     @property
     def place(self) -> Path:
@@ -74,7 +73,7 @@ class WheelScan:
         unpacked = self.place / version / "site-packages"  # a path whose end the kit's names of files keep
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(unpacked)
-        paths = [unpacked, ROOT / "scenarios", *([self.extra] if self.extra else [])]
+        paths = [unpacked, ROOT / "scenarios"]
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
