@@ -4,6 +4,8 @@ import zipfile
 from pathlib import Path
 
 from bench.observatory import confirm, scan, wheels
+from bench.observatory.records import read_steps
+from tests.conftest import ROOT
 
 FILE = '''"""A module."""
 
@@ -75,3 +77,14 @@ def test_a_scan_goes_on_where_counts_differ_until_two_successive_wheels(tmp_path
     changes = [(before, after) for before, after, _ in wheel_scan.find_changes(counted)]
     assert changes == [("1.dev20260117", "1.dev20260118")]
     assert len(counted) < 10
+
+
+def test_each_report_for_upstream_names_the_wheels_of_its_step_and_has_a_script():
+    steps = [step for step in read_steps() if step.report]
+    assert len(steps) >= 5
+    for step in steps:
+        text = (ROOT / step.report).read_text()
+        assert step.is_slow
+        assert step.before in text
+        assert step.after in text
+        compile(text.split("```python\n")[1].split("```")[0], step.report, "exec")
