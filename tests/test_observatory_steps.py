@@ -1,4 +1,4 @@
-"""Tests of the search for steps in nightly wheels: where counts changed, and functions that are put back."""
+"""Tests of the search for steps in nightly wheels, and of old functions in a newer wheel."""
 
 import zipfile
 from pathlib import Path

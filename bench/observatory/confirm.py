@@ -117,7 +117,9 @@ def make_step(scan: WheelScan, series: str, before: str, after: str, run: Path) 
     Raises KeyError if the run has no comparison of the two wheels.
     """
     counts = [scan.read()[version][series] for version in (before, after)]
-    cause = find_cause(*(wheels.fetch_wheel(scan.package, version, scan.place) for version in (before, after)), counts)
+    cause = find_cause(
+        *(wheels.fetch_wheel(scan.package, version, scan.wheel_folder) for version in (before, after)), counts
+    )
     results = session.read(run)
     ratios = {
         (_find_side(first, before, after), _find_side(second, before, after)): values
@@ -158,12 +160,12 @@ def make_step(scan: WheelScan, series: str, before: str, after: str, run: Path) 
 
 def confirm(scan: WheelScan, series: str, before: str, after: str, rounds: int) -> ConfirmedStep:
     """Measure two successive wheels, and `after` with the changed functions put back. Return the step."""
-    paths = [wheels.fetch_wheel(scan.package, version, scan.place) for version in (before, after)]
+    paths = [wheels.fetch_wheel(scan.package, version, scan.wheel_folder) for version in (before, after)]
     counts = [scan.read()[version][series] for version in (before, after)]
     base = f"tf2.21+{scan.package}"
     names = [f"{base}=={before}", f"{base}=={after}"]
     if functions := find_cause(paths[0], paths[1], counts).functions:
-        path = write_put_back(paths[0], paths[1], functions, scan.place)
+        path = write_put_back(paths[0], paths[1], functions, scan.wheel_folder)
         # wheels before 3.3 need dm-tree, which TensorFlow 2.21 doesn't bring
         names.append(f"tf2.21+dm-tree=={DM_TREE}+{scan.package}@{path}")
     return make_step(scan, series, before, after, measure(names, series, scan.folder / "results", rounds))

@@ -34,7 +34,7 @@ class CountingBench:
         """Do nothing: TensorFlow uses the CPU."""
 
     def fetch(self, values):
-        """Return the values. On a CPU, they are there."""
+        """Return the values, which a CPU has computed already."""
         return values
 
     def measure(self, step, steps=1, document=1):
@@ -84,7 +84,7 @@ def main():
         line = {"series": word}
         try:
             line.update(count(path, json.loads(axes or "{}")))
-        except Exception as error:  # noqa: BLE001 - an old wheel can lack what a scenario needs; go on with the next
+        except Exception as error:  # noqa: BLE001 - the next series may run
             line["error"] = f"{type(error).__name__}: {str(error)[:300]}"
         print("COUNTED " + json.dumps(line), flush=True)
 

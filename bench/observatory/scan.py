@@ -1,8 +1,8 @@
 """Count the calls of each series in nightly wheels, and search the wheels in which they changed.
 
 Counts have no noise, so one process for each wheel is enough. The scan starts with wheels that are `every` days apart.
-Where the counts of two neighbours differ, it goes on between them, down to two successive wheels. Between wheels with
-the same counts, nothing is counted: a change that a later one takes back within this time isn't found.
+If the counts of two neighbours differ, it counts a wheel between them, until the two wheels are successive. Between
+wheels with the same counts, nothing is counted: a change that a later one takes back within this time isn't found.
 """
 
 import json
@@ -38,8 +38,8 @@ SERIES = {
     "training_loops eager": 'upstream/training_loops.py?{"loop":"eager","network":"dense"}',
 }
 
-#: The relative change of the number of calls from which the scan goes on between two wheels. A step that traces in each
-#: call, as `train_on_batch` did until 2025, makes different numbers of calls in different processes.
+#: From this relative change of the number of calls on, the scan counts a wheel between two wheels. A step that traces in
+#: each call, as `train_on_batch` did until 2025, makes different numbers of calls in different processes.
 LEAST_CHANGE, LEAST_CHANGE_OF_TRACES = 0.03, 0.2
 
 #: The seconds after which a wheel counts as one that doesn't run.
@@ -56,7 +56,7 @@ class WheelScan:
     folder: Path
 
     @property
-    def place(self) -> Path:
+    def wheel_folder(self) -> Path:
         """The folder of the downloaded wheels."""
         return self.folder / "wheels"
 
@@ -68,9 +68,9 @@ class WheelScan:
 
     def count(self, version: str) -> None:
         """Count a wheel's series, and store them."""
-        self.place.mkdir(parents=True, exist_ok=True)
-        wheel = fetch_wheel(self.package, version, self.place)
-        unpacked = self.place / version / "site-packages"  # a path whose end the kit's names of files keep
+        self.wheel_folder.mkdir(parents=True, exist_ok=True)
+        wheel = fetch_wheel(self.package, version, self.wheel_folder)
+        unpacked = self.wheel_folder / version / "site-packages"  # a path whose end the kit's names of files keep
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(unpacked)
         paths = [unpacked, ROOT / "scenarios"]

@@ -104,7 +104,7 @@ def _dedent(text: str) -> str:
 
 
 def put_back(text: str, old: str, names: Iterable[str]) -> str:
-    """Return a file's text in which the functions `names` are those of `old`.
+    """Return a file's text with the functions `names` from `old`.
 
     A function that only `old` has is added, after the last function of its class or at the end of the file. A function
     that only `text` has stays.

@@ -1,4 +1,4 @@
-"""Simulated histories of several series: suspicions, confirmations and issues, night by night (nights.py)."""
+"""Simulated histories of several series: suspicions, confirmations and issues in each nightly run."""
 
 import math
 import re

@@ -192,7 +192,7 @@ def _describe_growth(results: Results, scenario: Scenario, quantity: str, unit: 
         first, last = (_format_amount(amount, unit) for amount in (growth.first, growth.last))
         verb, end = "grows within a launch", ""
         if not growth.is_certain:
-            verb, end = "rises", ", which are too few to tell whether it grows"
+            verb, end = "rises", ", too few to be certain that it grows"
         yield (
             f"The printed {quote(quantity.removeprefix(PRINTED))} {verb} in {cell.environment}: from {first} to "
             f"{last} ({format.factor(growth.last / growth.first)}), over {growth.count} values in "
