@@ -38,8 +38,8 @@ SERIES = {
     "training_loops eager": 'upstream/training_loops.py?{"loop":"eager","network":"dense"}',
 }
 
-#: From this relative change of the number of calls on, the scan counts a wheel between two wheels. A step that traces in
-#: each call, as `train_on_batch` did until 2025, makes different numbers of calls in different processes.
+#: From this relative change of the number of calls on, the scan counts a wheel between two wheels. A step that traces
+#: in each call, as `train_on_batch` did until 2025, makes different numbers of calls in different processes.
 LEAST_CHANGE, LEAST_CHANGE_OF_TRACES = 0.03, 0.2
 
 #: The seconds after which a wheel counts as one that doesn't run.
