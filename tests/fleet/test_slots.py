@@ -68,15 +68,15 @@ def test_groups_are_measured_beside_each_other_and_the_report_says_so(harness):
     assert process.returncode == 4
     assert "harness fleet check --slots 2" in process.stderr
     check._save_check("cpu", SlotCheck(2, [], 0.03, "ways old fine", CORES, datetime.now(UTC).isoformat()))
-    process = harness.matrix("-s", "ways", "-a", "way=fine,raises", "-a", "speed=slow", "--slots", "2", "--rounds", "2")
-    assert process.returncode == 1, process.stderr  # some cells fail, as they are to
+    # long launches, because a shard whose start is late would otherwise get the slot of one that has ended
+    process = harness("matrix", *PLAN, "--backend", "local", "--warmup", "10ms", "--measure", "500ms")
+    assert process.returncode == 0, process.stderr
     pinned = json.loads((harness.run / "run.json").read_text())["host"]["slots"]
     assert len(pinned) == 2
     assert f"(CPU {'; '.join(pinned)}" in (harness.run / "report.md").read_text()
-    fine = [launch for launch in harness.launches if launch["cell"]["axes"]["way"] == "fine"]
     # one group of the machine has a control
-    assert len([launch for launch in fine if launch["role"] != "control"]) == 2 + 2 * 2
-    assert {launch["resources"]["slots"] for launch in fine} == {2}
+    assert len([launch for launch in harness.launches if launch["role"] != "control"]) == 2 * (2 + 3 * 2)
+    assert {launch["resources"]["slots"] for launch in harness.launches} == {2}
     with hold_machine():
         pass
 
