@@ -101,7 +101,7 @@ def show(
 ) -> None:
     """Print the tables of a report on stdout. With `only`, print just the sections with these anchors.
 
-    Print the paths of the reports on stderr. With `end`, first print why the run ended early and how to continue it.
+    Print the paths of the reports on stderr. With `end`, first print how to continue a run that ended early.
     """
     # only this function needs them
     from harness.report import terminal  # noqa: PLC0415
@@ -112,12 +112,11 @@ def show(
         anchors = only or (["answer", "claims"] if results.answers else ())
         terminal.show([section for section in written.sections if not anchors or section.anchor in anchors])
         sys.stdout.flush()
-    early_end = continuation.explain_early_end(results)
-    # not after a table with advice, which has its own command
-    if early_end and end and not (tables and continuation.find_rounds_to_settle(results) is not None):
-        command = continuation.command_to_continue(results)
+    early_end, command = continuation.explain_early_end(results), continuation.command_to_continue(results)
+    # not if nothing is left to do, nor after a table with advice, which has its own command
+    if end and early_end and command and not (tables and continuation.find_rounds_to_settle(results) is not None):
         # on a separate line, so that the user can copy it
-        say(f"{early_end} To continue the run:\n    {command}" if command else early_end)
+        say(f"{early_end} To continue the run:\n    {command}")
     documents.files += written.files
     main_file, *other_files = [path for path in written.files if path.parent.name != "charts"]
     # report.md has a link to details.md

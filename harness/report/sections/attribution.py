@@ -72,8 +72,7 @@ def describe_cause(results: Results) -> str:
     (attribution,) = judged_attributions
     clock = results.run.plan.clock
     if attribution.depending:
-        axis = attribution.depending.changes[1].axis
-        return f"the difference depends on {axis}: {_describe_interaction(attribution, attribution.depending, clock)}."
+        return f"{_describe_interaction(attribution, attribution.depending, clock)}."
     factors = ", and ".join(_describe_change(attribution, effect, clock) for effect in attribution.leading[:NAMED])
     return f"Averaged over the other axes, {factors}."
 
@@ -124,7 +123,7 @@ def _describe_change(attribution: Attribution, effect: Effect, clock: Clock) -> 
 def _describe_interaction(
     attribution: Attribution, effect: Effect, clock: Clock, *, has_intervals: bool = False
 ) -> str:
-    """Describe an interaction: `tf2.0 takes 1.06× as long as tf1.14 with graph, and 2.96× with eager`."""
+    """Describe an interaction: `with mode=graph, tf2.0 takes 1.06× as long as tf1.14; with eager, 2.96×`."""
     assert effect.parts is not None, "an interaction has parts"
     (level, base), (second_level, first_level) = (
         names.name_ends(attribution.scenario, change) for change in effect.changes
@@ -137,8 +136,8 @@ def _describe_interaction(
         )
     )
     return (
-        f"{level} takes {first_factor} {describe_longer(clock)} as {base} with {first_level}, and "
-        f"{second_factor} with {second_level}"
+        f"with {effect.changes[1].axis}={first_level}, {level} takes {first_factor} {describe_longer(clock)} as {base}"
+        f"; with {second_level}, {second_factor}"
     )
 
 
