@@ -11,6 +11,7 @@
 
 import argparse
 import json
+import subprocess
 from dataclasses import asdict
 from pathlib import Path
 
@@ -46,12 +47,22 @@ def main() -> None:
     elif options.command == "build":
         print(site.build(options.folder))
     else:
+        check = [options.python, "-c", "import tensorflow, tree"]
+        if not options.python.is_file() or subprocess.run(check, capture_output=True, check=False).returncode:
+            parser.error(
+                f"{options.python} can't import TensorFlow and dm-tree. Install tensorflow-cpu and dm-tree there."
+            )
         versions = list_wheels(options.package, FIRST)
-        wheels = WheelScan(options.package, versions, options.python, options.folder.absolute())
+        wheels = WheelScan(options.package, versions, options.python.absolute(), options.folder.absolute())
         if options.command == "scan":
             scan(wheels, options.every)
             store_counts(wheels)
         else:
+            for version in (options.before, options.after):
+                if version not in versions:
+                    parser.error(f"The package index has no {options.package} {version}.")
+                if version not in wheels.read():
+                    wheels.count(version)
             step = confirm(wheels, options.series, options.before, options.after, options.rounds)
             print(json.dumps(asdict(step), indent=1, ensure_ascii=False))
 
