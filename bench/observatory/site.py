@@ -151,7 +151,7 @@ def build(folder: Path, data: Observatory | None = None, launches: Path = LAUNCH
     data = data or read()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    address = get_repository()
+    address = os.environ.get("HARNESS_REPOSITORY", "").rstrip("/")
     if launches.exists() and not address:
         shutil.copy(launches, folder / LAUNCHES.name)
     render = _make_renderer(data, address, launches.exists())
@@ -170,12 +170,6 @@ def build(folder: Path, data: Observatory | None = None, launches: Path = LAUNCH
     tables.write_parquet(tables.make_rows(data), folder / "observatory.parquet")
     sizes = [path.stat().st_size for path in folder.iterdir()]
     return f"{len(sizes)} files, {sum(sizes):,} bytes, in {time.monotonic() - started:.1f} s: {folder}/index.html"
-
-
-def get_repository() -> str:
-    """Return the address of the repository, as docs/site/conf.py knows it, or an empty text."""
-    server, name = (os.environ.get(f"GITHUB_{each}", "") for each in ("SERVER_URL", "REPOSITORY"))
-    return (os.environ.get("HARNESS_REPOSITORY") or (f"{server}/{name}" if server and name else "")).rstrip("/")
 
 
 def _write_json(path: Path, document: Any) -> None:

@@ -212,7 +212,8 @@ def build_observatory(app: Sphinx, error: Exception | None) -> None:
     """Write the pages about what is slow today."""
     if HAS_OBSERVATORY and not error and app.builder.format == "html":
         command = [sys.executable, "-m", "bench.observatory", "build", str(Path(app.outdir, "observatory"))]
-        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        environment = {**os.environ, "HARNESS_REPOSITORY": _repository()}
+        subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
 
 
 def list_pages(app: Sphinx, error: Exception | None) -> None:

@@ -15,7 +15,7 @@ from harness.model.scenario import OWN, STEP
 from harness.model.texts import counted, format_plain, joined
 from harness.report.blocks import FILES, REPORT, Block, Code, Column, Items, Link, Section, Text, Words, tabulate
 from harness.report.format import duration, level
-from harness.report.phrases import describe_change, format_count
+from harness.report.phrases import capitalize, describe_change, format_count
 
 #: The repository of each package, and the prefix of its version tags.
 _REPOSITORIES = {
@@ -48,8 +48,10 @@ def build_sections(request: BisectRequest, search: Search, probe: Probe, package
         *_list_other_findings(search),
         _describe_cost(search, probe),
     ]
+    answer, *sentences = _format_answer(request, search)
     blocks: list[Block] = [
-        *(Text(sentence, where=REPORT) for sentence in _format_answer(request, search)),
+        Text(capitalize(answer), where=REPORT),
+        *(Text(sentence, where=REPORT) for sentence in sentences),
         Items(details, where=REPORT),
         *_suggest_next_search(request, search, package, probe),
         Text(f"Measured: the {_describe_quantity(request)} of {cell}, in {candidates}.", where=FILES),
