@@ -39,7 +39,7 @@ COLOURS = {"slower": "red", "faster": "green", "more": "red", "less": "green", "
 #: Paths up to this width, such as the folder of a run, aren't wrapped, so that users can copy them.
 PATH = 40
 
-#: The width of the gap after a column. One of its characters belongs to the edge of rich's box.
+#: The width of the gap after a column.
 GAP = 2
 
 
@@ -232,11 +232,10 @@ def _make_grid(
     heads: Sequence[tuple[Head, int]], lines: Sequence[Sequence[Entry]], *, has_heading: bool = True
 ) -> "Grid":
     """Return a grid with headings and rows. `heads` contains the width of each column."""
-    from rich.box import SIMPLE_HEAD
     from rich.table import Table as Grid
     from rich.text import Text as Styled
 
-    table = Grid(box=SIMPLE_HEAD, show_header=has_heading, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
+    table = Grid(box=None, show_header=has_heading, pad_edge=False, padding=(0, GAP, 0, 0))
     for head, width in heads:
         table.add_column(
             Styled(escape_terminal(head.text)),

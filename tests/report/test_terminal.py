@@ -1,9 +1,12 @@
 """Sections in a terminal."""
 
 import io
+import tarfile
 
 from rich.console import Console
 
+from bench.examples import EXAMPLES, LAUNCHES
+from harness import session
 from harness.analysis.results import Results
 from harness.report import sections
 from harness.report.blocks import REPORT, Block, Column, Entry, Head, Line, Section, Table, tabulate
@@ -44,6 +47,16 @@ def test_no_line_is_wider_than_the_terminal_and_no_number_is_torn():
         for number in ("15.0", "27.0", "1.40× (1.40 to 1.40)", "0.5× (0.4 to 9)"):
             assert number in text, width
         assert "…" not in text
+
+
+def test_the_answer_of_make_matrix_with_unclear_comparisons_has_13_lines(tmp_path):
+    with tarfile.open(EXAMPLES / "headline" / LAUNCHES) as archive:
+        archive.extractall(tmp_path, filter="data")
+    report = sections.build(session.read(tmp_path))
+    text = print_sections([section for section in report if section.anchor == "answer"], 80)
+    assert "unclear" in text
+    # the fourteenth is the path of the report
+    assert len(text.splitlines()) <= 13
 
 
 def test_plots_are_the_first_to_go():

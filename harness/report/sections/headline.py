@@ -84,7 +84,7 @@ def make_blocks(results: Results) -> Iterator[Block]:
     shown = [line.finding.compared for line in shown_lines]
     verdicts = [line.compared.verdict for line in list_all_lines(results) if line.compared not in shown]
     counts = [
-        f"{counted(len(verdicts), 'other comparison')}: {count_verdicts(verdicts)}." if verdicts else "",
+        f"{counted(len(verdicts), 'other')}: {count_verdicts(verdicts)}." if verdicts else "",
         f"{no_results.count_cells(results)}." if results.missing else "",
     ]
     if any(counts):
