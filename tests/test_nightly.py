@@ -106,7 +106,7 @@ def night(tmp_path, project, github, cache, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(cache))
     monkeypatch.delenv("HARNESS_PROJECT", raising=False)
 
-    def run_workflow(number, workflow="nightly.yml", only="", caller=None, **inputs):
+    def run_workflow(number, workflow="nightly.yml", only="", caller=None, event=None, **inputs):
         environ = {
             "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_RUN_ID": str(number),
             "GITHUB_SERVER_URL": (tmp_path / "remote").as_uri(),
@@ -126,7 +126,7 @@ def night(tmp_path, project, github, cache, monkeypatch):
         def install(temporary: Path) -> None:
             install_harness(temporary / "harness" / "bin")
 
-        runner = Runner(caller or project, tmp_path / f"night-{number}", environ, install, called)
+        runner = Runner(caller or project, tmp_path / f"night-{number}", environ, install, called, event or {})
         return runner.run(workflow, inputs, only)
 
     return run_workflow
@@ -233,6 +233,48 @@ def test_a_repository_with_only_scenarios_and_nightly_toml_gets_its_nights(night
     assert [*document["scenarios"]] == ["mine"]
     # the id of nightly.toml: the runner is a new machine each night
     assert [entry["machine"] for entry in document["machines"]] == [{"id": "rack-7", "name": "hosted"}]
+
+
+def write_workflow(project, **inputs):
+    """Write a workflow with one job, which only uses the action."""
+    steps = [{"uses": "actions/checkout@v6"}, {"uses": "./", "with": inputs}]
+    workflow = {True: {"schedule": []}, "jobs": {"measure": {"runs-on": "ubuntu-24.04", "steps": steps}}}
+    (project / ".github" / "workflows" / "mine.yml").write_text(yaml.safe_dump(workflow))
+
+
+@pytest.mark.slow
+def test_one_job_with_the_action_does_a_night(night, lab, project, remote, github):
+    (project / ".github" / "nightly.toml").unlink()
+    write_workflow(project, nights="true", arguments=SHORT, machine="lab")
+    before = len(summaries(remote))
+    job = night(1, "mine.yml", event={"event_name": "schedule"})["measure"]
+    assert job.result == "success", job.log
+    assert len(summaries(remote)) == before + 1
+    # the change that was confirmed before
+    assert github.load().writes == ["issue create"]
+    assert "### Alarm" in job.summary
+
+
+@pytest.mark.slow
+def test_the_action_writes_the_comment_in_its_own_job_or_in_one_after_it_and_none_for_a_fork(night, project, github):
+    github.pulls = [{"number": 7, "headRefOid": "aaa"}]
+    github.save()
+    write_workflow(project, comment="true", arguments=SHORT)
+    head = {"sha": "aaa", "repo": {"fork": "false"}}
+    own = night(1, "mine.yml", event={"event": {"pull_request": {"head": head}}})["measure"]
+    assert own.result == "success", own.log
+    assert github.load().writes == ["POST 7/comments"]
+
+    fork = {"sha": "aaa", "repo": {"fork": "true"}}
+    stranger = night(2, "mine.yml", event={"event": {"pull_request": {"head": fork}}})["measure"]
+    assert "::notice::The comment isn't written" in stranger.log
+    assert github.load().writes == ["POST 7/comments"]
+
+    shutil.copytree(project.parent / "night-2" / "artifacts", project.parent / "night-3" / "artifacts")
+    event = {"event_name": "workflow_run", "event": {"workflow_run": {"head_sha": "aaa", "event": "pull_request"}}}
+    later = night(3, "comment.yml", caller=project.parent / "nowhere", event=event)["comment"]
+    assert later.result == "success", later.log
+    assert github.load().writes == ["POST 7/comments", "PATCH comments/1"]
 
 
 @pytest.mark.slow

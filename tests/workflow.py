@@ -101,7 +101,7 @@ class Runner:
     """Where jobs run: `project` is what is checked out, `place` a folder for all that jobs make.
 
     `environ` is what every step has besides; `prepare` gets the temporary folder of each job before its first step.
-    `called` is the repository of the workflow, if the project has only the caller of it.
+    `called` is the repository of the workflow, if the project has only the caller of it. `event` is added to GITHUB.
     """
 
     project: Path
@@ -109,6 +109,7 @@ class Runner:
     environ: Mapping[str, str]
     prepare: Callable[[Path], None]
     called: Path | None = None
+    event: Context = field(default_factory=dict)
     jobs: dict[str, JobResult] = field(default_factory=dict)
 
     @property
@@ -130,7 +131,7 @@ class Runner:
             names = definition.get("needs", [])
             results_before = {need: needs[need] for need in ([names] if isinstance(names, str) else names)}
             context = {
-                "inputs": {**_defaults(workflow), **(inputs or {})}, "needs": results_before, "github": GITHUB,
+                "inputs": {**_defaults(workflow), **(inputs or {})}, "needs": results_before, "github": {**GITHUB, **self.event},
                 "job": JOB, "vars": VARIABLES, "secrets": {},
             }  # fmt: skip
             if not _is_true(definition.get("if", "success()"), context):

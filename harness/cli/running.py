@@ -19,8 +19,9 @@ from harness.cli.messages import choose_gate_exit, handle_signals, say, say_prob
 from harness.cli.options import FailOn, FailOnClaim
 from harness.machine.identity import load_machine
 from harness.model.backend import Progress
-from harness.model.errors import Exit, Problem, UnavailableError
+from harness.model.errors import Exit, Problem, UnavailableError, UsageError
 from harness.model.run import Run
+from harness.model.scenario import SIDE, Cell
 from harness.model.texts import counted, escape_json, joined
 from harness.runner.executor import WalkListener
 
@@ -50,6 +51,8 @@ def run(
     if by_history:
         planned = _shorten(planned)
     say_refused(planned.refused)
+    if exit_verdict and all(len({_find_side(cell) for cell in group.cells}) < 2 for group in planned.plan.groups):
+        raise UsageError("--exit-verdict needs two environments to compare.", "Add another one with -e.")
     shard = planned.plan.shard
     if shard:
         say(describe_shard(shard, len(planned.plan.groups)))
@@ -62,6 +65,10 @@ def run(
         if not shard:
             _record(ended)
     return _report_missing_shards(missing_shards, code)
+
+
+def _find_side(cell: Cell) -> tuple[str, str | None]:
+    return cell.environment, dict(cell.axes).get(SIDE)
 
 
 def _record(finished_run: session.Ended) -> None:
@@ -192,7 +199,8 @@ def resume(
                 budget=budget,
                 unsettled=unsettled,
             )
-        code = show(ended, json=json, fail_on=fail_on, exit_verdict=exit_verdict)
+        judge = any(word.partition("=")[0] == "--base" for word in ended.results.run.command)
+        code = show(ended, json=json, fail_on=fail_on, judge=judge, exit_verdict=exit_verdict)
         _record(ended)
     return _report_missing_shards(missing_shards, code)
 

@@ -292,6 +292,17 @@ def differences(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
     return [*changes, *(f"{name} {old[name]} removed" for name in sorted(removed))]
 
 
+def describe_stale_lines(environments: Iterable[Environment], typed: Iterable[str]) -> list[str]:
+    """Return a sentence for each release line without new wheels. `typed` are values of -e, maybe with a day."""
+    dated = [text.partition("@")[0] for text in typed if "@" in text]
+    return [
+        sentence
+        for environment in environments
+        if environment.line and environment.line not in dated
+        for sentence in describe_stale_wheels(environment.exact, date.today())
+    ]
+
+
 def describe_stale_wheels(exact: str, today: date) -> list[str]:
     """Return a sentence for each daily wheel in `exact` (a value of -e) that is older than STALE_DAYS."""
     sentences = []

@@ -19,7 +19,7 @@ from harness.machine.doctor.noise import measure_noise
 from harness.machine.gpu import selection
 from harness.machine.host import require_linux
 from harness.machine.lock import find_measuring, hold_machine
-from harness.model.environment import Device
+from harness.model.environment import Device, describe_stale_lines
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import format_plain
 from harness.plan.availability import describe_gpu_support, list_gpu_rows
@@ -78,6 +78,8 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
     except CannotRunHereError as error:  # the error is the result of the check
         selected_gpus, gpu_errors = [], [make_result("requested GPUs", Level.BAD, error.message, error.advice)]
     checks = [make_result("measuring now", Level.WARN, holder) for holder in find_measuring()]
+    stale = describe_stale_lines(environments if typed else (), typed)
+    checks += [make_result("release line", Level.WARN, sentence) for sentence in stale]
     checks += [prerequisites.check_architecture(project.architecture), *backend.findings(locks, gpu_names)]
     # the driver of a remote engine can only be checked by a launch
     checks += [

@@ -164,6 +164,7 @@ COMMANDS = {
         repro T#1002
         repro T#40261 --suite few
         matrix --base HEAD -s own.py
+        matrix -s ways -a way=fine -e new --backend local --trust --exit-verdict
     """,
     "images": """
         images build old --device gpu

@@ -1,5 +1,6 @@
 """`harness matrix --base`: two versions of a scenario of one's own, from git."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,9 @@ def test_the_newer_version_is_measured_against_the_older_one_and_fails_the_gate_
     assert {launch["cell"]["axes"]["side"] for launch in harness.launches} == {"base", "head"}
     # the run is read again, with the files of both versions
     assert harness.call("report", str(harness.run)).returncode == 0
+    # it goes on, and the last document is the verdict, as in the run itself
+    resumed = harness.call("matrix", "--resume", str(harness.run), "--rounds", "5", "--json")
+    assert json.loads(resumed.stdout.splitlines()[-1])["verdict"] == "slower", resumed.stderr
     # what was changed back is no regression
     reversed_sides = harness.call("matrix", "--base", "HEAD", "--head", "HEAD~", *options)
     assert reversed_sides.returncode == 0, reversed_sides.stderr + reversed_sides.stdout

@@ -4,7 +4,7 @@ import pytest
 
 from harness.environments import adhoc
 from harness.environments.requested import parse_requested
-from harness.model.environment import LINES, Environment, describe_stale_wheels
+from harness.model.environment import LINES, Environment, describe_stale_lines, describe_stale_wheels
 from harness.model.errors import CannotRunHereError, HarnessError, UsageError
 from harness.model.scenario import ENVIRONMENT
 from harness.plan.selection import resolve
@@ -70,6 +70,8 @@ def test_a_wheel_that_is_yanked_or_not_for_the_base_is_a_reason_and_no_other_one
     impossible: dict[str, HarnessError] = {}
     (environment,) = request("tf-nightly", impossible=impossible)
     assert (environment.exact, environment.line) == ("tf-nightly==2.23.0.dev20261026", "tf-nightly")
+    assert len(describe_stale_lines([environment], ["tf-nightly"])) == 1
+    assert describe_stale_lines([environment], ["tf-nightly@2026-10-26"]) == []
     (environment,) = request("tf2.21+keras-nightly", impossible=impossible)
     assert environment.tensorflow == NEW.tensorflow
     assert {name: str(error) for name, error in impossible.items()} == snapshot

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from typing import Any
 
 from harness import __version__
@@ -12,7 +11,7 @@ from harness.environments.catalog import load_environments
 from harness.environments.locks import describe_overrides
 from harness.files import hash_files
 from harness.machine.gpu import selection
-from harness.model.environment import Device, Environment, Requirement, describe_stale_wheels, name_on
+from harness.model.environment import Device, Environment, Requirement, describe_stale_lines, name_on
 from harness.model.errors import CannotRunHereError, FileError, UnavailableError
 from harness.model.gpu import Gpu, GpuHost
 from harness.model.run import Plan, Unavailable
@@ -82,13 +81,8 @@ class Planned:
     def line_sentences(self) -> list[str]:
         """Sentences with the versions of release lines in this run, and about lines that get no new wheels."""
         moving = [environment for environment in self.environments if environment.line]
-        dated = [text for text in self.request.environments if "@" in text]
-        return [f"{environment.line} is {environment.exact} in this run." for environment in moving] + [
-            sentence
-            for environment in moving
-            if not any(text.startswith(f"{environment.line}@") for text in dated)
-            for sentence in describe_stale_wheels(environment.exact, date.today())
-        ]
+        versions = [f"{environment.line} is {environment.exact} in this run." for environment in moving]
+        return versions + describe_stale_lines(moving, self.request.environments)
 
     @property
     def gpu_lines(self) -> list[str]:
