@@ -131,8 +131,8 @@ class Runner:
             names = definition.get("needs", [])
             results_before = {need: needs[need] for need in ([names] if isinstance(names, str) else names)}
             context = {
-                "inputs": {**_defaults(workflow), **(inputs or {})}, "needs": results_before, "github": {**GITHUB, **self.event},
-                "job": JOB, "vars": VARIABLES, "secrets": {},
+                "inputs": {**_defaults(workflow), **(inputs or {})}, "needs": results_before,
+                "github": {**GITHUB, **self.event}, "job": JOB, "vars": VARIABLES, "secrets": {},
             }  # fmt: skip
             if not _is_true(definition.get("if", "success()"), context):
                 self.jobs[job], needs[job] = JobResult("skipped"), {"result": "skipped", "outputs": {}}

@@ -4,7 +4,7 @@ A differential flame graph colors each box by the difference between the functio
 B. Gregg, "The flame graph", Communications of the ACM 59(6), 2016.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
 from harness.analysis.profiles import Frame, compute_depth
@@ -28,12 +28,14 @@ def draw(
     seconds: float,
     part: float = 1.0,
     base: str = "",
+    calls: Sequence[Mapping[str, float]] = (),
 ) -> str:
     """Return the flame graph for a page; empty without samples.
 
     Screen readers announce `title`. `seconds` is the time of all frames together, in a step. The graph takes the share
     `part` of the picture's width. With the name `base` of the other side, boxes have the colors of their differences
-    from it. Otherwise, boxes of functions that are `is_marked` have the CSS class `data`.
+    from it. Otherwise, boxes of functions that are `is_marked` have the CSS class `data`. `calls` has the exact number
+    of calls per step, by function: of this side, and of the other side if there is one.
     """
     if not frames:
         return ""
@@ -43,7 +45,7 @@ def draw(
             return _choose_shade(frame)
         return "data" if is_marked(frame.name) else "odd" if frame.depth % 2 else "even"
 
-    boxes = (_draw_box(frame, choose_class(frame), seconds, part, base) for frame in frames)
+    boxes = (_draw_box(frame, choose_class(frame), seconds, part, base, calls=calls) for frame in frames)
     height = ROW * compute_depth(frames)
     return (
         f'<svg class="flame" role="img" viewBox="0 0 {format_plain(WIDTH)} {format_plain(height)}" '
@@ -59,7 +61,9 @@ def _choose_shade(frame: Frame) -> str:
     return f"{'more' if change > 0.0 else 'less'}{shade}" if shade else "same"
 
 
-def _draw_box(frame: Frame, css_class: str, seconds: float, part: float, base: str) -> str:
+def _draw_box(
+    frame: Frame, css_class: str, seconds: float, part: float, base: str, *, calls: Sequence[Mapping[str, float]]
+) -> str:
     name = escape_terminal(frame.name)
     scale = part * WIDTH
     left, top, width = frame.left * scale, frame.depth * ROW, frame.width * scale
@@ -68,6 +72,9 @@ def _draw_box(frame: Frame, css_class: str, seconds: float, part: float, base: s
         facts.append(f"{format_milliseconds(frame.base * seconds)} ms in {escape_terminal(base)}")
     if frame.own >= 0.0005:
         facts.append(f"{100.0 * frame.own:.1f} % in itself")
+    numbers = [f"{round(counts.get(frame.name, 0.0), 1):,.12g}" for counts in calls]
+    if numbers:
+        facts.append(f"calls per step: {numbers[0]}{f' ({numbers[1]} in {escape_terminal(base)})' if base else ''}")
     # the script reads the name in the first line, and the position and the width
     title = escape(f"{name}\n{'; '.join(facts)}")
     label = _shorten(name, width)
