@@ -15,6 +15,7 @@ COUNTS = {
     "ops": "operations",
     "session runs": "session runs",
     "traces": "traces",
+    "graph nodes": "traced graph nodes",
 }
 
 
@@ -42,7 +43,8 @@ def read_work(value: Any) -> StepWork | None:
     try:
         steps = value["steps"]
         return StepWork(
-            {name: value[name] / steps for name in COUNTS},
+            # earlier runs have no graph nodes
+            {name: {"graph nodes": 0, **value}[name] / steps for name in COUNTS},
             {
                 (file.replace("tensorflow_core/", "tensorflow/"), name): (calls / steps, within / steps, own / steps)
                 for file, names in value["functions"].items()

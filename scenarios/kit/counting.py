@@ -55,7 +55,7 @@ class Counter:
     """Counts calls by `sys.setprofile`, which every Python has, and which applies only to the current thread."""
 
     def __init__(self):
-        self._kinds = {"ops": 0, "session runs": 0, "traces": 0}
+        self._kinds = {"ops": 0, "session runs": 0, "traces": 0, "graph nodes": 0}
         self._made = self._python = 0
         self._codes = {}  # by id, because comparing code objects takes long
         self._stack = []
@@ -95,6 +95,8 @@ class Counter:
         elif event == "return" and self._stack:
             entry, before = self._stack.pop()
             entry[3] -= 1
+            if code.co_name == TRACER and hasattr(argument, "get_operations"):
+                self._kinds["graph nodes"] += len(argument.get_operations())
             if not entry[3]:  # in a recursion, only the outermost call counts
                 entry[1] += self._made - before
         elif event == "c_call" and self._stack and not code.co_name.startswith(REDRAWING):

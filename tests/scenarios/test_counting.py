@@ -40,9 +40,17 @@ def test_calls_are_counted_by_function_with_all_that_is_within_them():
 
 def test_operations_sessions_and_traces_are_told_by_the_names_of_their_functions(monkeypatch):
     monkeypatch.setitem(counting.KINDS, "len", "ops")
-    monkeypatch.setattr(counting, "TRACER", "middle")
-    _, work = look(step)
-    assert (work["ops"], work["session runs"], work["traces"]) == (4, 0, 3)
+    monkeypatch.setattr(counting, "TRACER", "trace")
+
+    class Graph:
+        def get_operations(self):
+            return [1, 2, 3]
+
+    def trace():
+        return Graph()
+
+    _, work = look(lambda: (step(), trace(), trace()))
+    assert (work["ops"], work["session runs"], work["traces"], work["graph nodes"]) == (4, 0, 2, 6)
 
 
 def test_a_step_that_does_not_repeat_has_a_reason_and_no_counts():
