@@ -55,11 +55,11 @@ OWN_OPTIONS: Mapping[str, type] = {
 
 #: Patterns of texts. Names are parts of the names of artifacts and of job groups.
 _LINE = r"[^\n]*\S[^\n]*"
-_NAME = r"(?!.*--)[A-Za-z0-9][A-Za-z0-9_-]{0,40}"
+_LABEL = r"(?!.*--)[A-Za-z0-9][A-Za-z0-9_-]{0,40}"
 _ID = r"[A-Za-z0-9._-]{1,64}"
 _REGISTRY = r"[a-z0-9][a-z0-9._:-]*/([a-z0-9._-]+/)*"
 
-_NAME_ADVICE = "Use at most 41 characters: letters, digits, `_` and `-`, but not `--`. Start with a letter or digit."
+_LABEL_ADVICE = "Use at most 41 characters: letters, digits, `_` and `-`, but not `--`. Start with a letter or digit."
 _RUNNER_ADVICE = 'Use a label ("ubuntu-24.04"), a list (["self-hosted", "gpu"]) or { group = "…", labels = "…" }.'
 
 
@@ -186,7 +186,7 @@ def _parse_plan(table: "_Table") -> NightlyPlan:
     _refuse_repeated((entry.name for entry in machines), f"{table.start} lists a machine twice")
     arguments = table.get_text("arguments", _LINE, "Write the options of `harness matrix` as a text of one line.")
     check_arguments(arguments, table.place)
-    return NightlyPlan(table.get_text("name", _NAME, _NAME_ADVICE), arguments, machines)
+    return NightlyPlan(table.get_text("name", _LABEL, _LABEL_ADVICE), arguments, machines)
 
 
 def check_arguments(arguments: str, place: str) -> None:
@@ -220,7 +220,7 @@ def check_arguments(arguments: str, place: str) -> None:
 def _parse_machine(table: "_Table") -> NightlyMachine:
     table.check_keys("name", "runs-on", "id", "minutes")
     return NightlyMachine(
-        table.get_text("name", _NAME, _NAME_ADVICE),
+        table.get_text("name", _LABEL, _LABEL_ADVICE),
         table.get("runs-on", _is_runner, _RUNNER_ADVICE),
         table.get_text("id", _ID, "Use at most 64 letters, digits, `.`, `_` and `-`.", ""),
         table.get_count("minutes", MINUTES, MOST_MINUTES),

@@ -11,7 +11,7 @@ from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.run import Machine
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_NAME = re.compile(r"[^\x00-\x1f\x7f]{0,64}")
+_TEXT = re.compile(r"[^\x00-\x1f\x7f]{0,64}")
 
 
 def load_machine() -> Machine:
@@ -46,7 +46,7 @@ def _get_path() -> Path:
 
 
 def _check_name(name: str, what: str) -> str:
-    if not _NAME.fullmatch(name):
+    if not _TEXT.fullmatch(name):
         raise UsageError(f"{what} {name!r} isn't a valid name for a machine.", "Use at most 64 characters on one line.")
     return name.strip()
 
@@ -68,7 +68,7 @@ def _read_or_create(path: Path) -> Machine:
         raise _make_storage_error(path, error) from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DamagedError(path, "it doesn't contain the id of this machine") from None
-    if not (isinstance(identity, str) and isinstance(name, str) and _ID.fullmatch(identity) and _NAME.fullmatch(name)):
+    if not (isinstance(identity, str) and isinstance(name, str) and _ID.fullmatch(identity) and _TEXT.fullmatch(name)):
         raise DamagedError(path, "it contains an invalid id or an invalid name of this machine")
     return Machine(identity, name)
 

@@ -15,7 +15,7 @@ _FLAGS = re.IGNORECASE | re.ASCII
 _URL = re.compile(rf"(?:https?://)?(?:www\.)?github\.com/({_REPOSITORY})/(?:issues|pull)/{_NUMBER}(?:[/?#].*)?", _FLAGS)
 #: The repositories by abbreviation, and by name without the owner: `tensorflow#40261`.
 _BY_NAME = {**REPOSITORIES, **{repository.partition("/")[2].upper(): repository for repository in _LETTERS}}
-_NAME = re.compile(rf"(?:({'|'.join(_BY_NAME)}|{_REPOSITORY})?#)?{_NUMBER}", _FLAGS)
+_REFERENCE = re.compile(rf"(?:({'|'.join(_BY_NAME)}|{_REPOSITORY})?#)?{_NUMBER}", _FLAGS)
 
 HOW_TO_WRITE = (
     "Use T#33487 for tensorflow/tensorflow, K#13118 for keras-team/keras, TK#238 for keras-team/tf-keras, or the "
@@ -52,7 +52,7 @@ def parse(text: str) -> Issue:
 
     Raises UsageError, with the expected format, for any other text.
     """
-    match = _URL.fullmatch(text.strip()) or _NAME.fullmatch(text.strip())
+    match = _URL.fullmatch(text.strip()) or _REFERENCE.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"{text!r} is not a valid issue name.", HOW_TO_WRITE)
     repository = _BY_NAME.get((match[1] or "T").upper(), match[1])

@@ -15,16 +15,16 @@ from harness.model.errors import CannotRunHereError, UsageError
 DOWNLOADS = "downloads"
 
 _LINK = re.compile(r"https?:/{1,2}[^\s<>()\"'`\]]+")
-_NAME = r"[\w.][\w.-]*"
+_PATH_PART = r"[\w.][\w.-]*"
 
 #: The parts of links to code. Colab also shows notebooks of gists and repositories.
-_ISSUE = re.compile(rf"https://github\.com/(?P<repository>{_NAME}/{_NAME})/(?:issues|pull)/(?P<number>\d+)")
+_ISSUE = re.compile(rf"https://github\.com/(?P<repository>{_PATH_PART}/{_PATH_PART})/(?:issues|pull)/(?P<number>\d+)")
 _GIST = re.compile(
-    rf"https://(?:gist\.github\.com|colab\.research\.google\.com/gist)/(?:{_NAME}/)?(?P<id>[0-9a-f]{{6,}})"
+    rf"https://(?:gist\.github\.com|colab\.research\.google\.com/gist)/(?:{_PATH_PART}/)?(?P<id>[0-9a-f]{{6,}})"
 )
 _FILE = re.compile(
     rf"https://(?:github\.com|colab\.research\.google\.com/github|raw\.githubusercontent\.com)/"
-    rf"(?P<repository>{_NAME}/{_NAME})/(?:blob/|raw/)?(?P<revision>{_NAME})/(?P<path>[^?#]+\.\w+)"
+    rf"(?P<repository>{_PATH_PART}/{_PATH_PART})/(?:blob/|raw/)?(?P<revision>{_PATH_PART})/(?P<path>[^?#]+\.\w+)"
 )
 
 #: Files of a gist that can be run.

@@ -116,7 +116,7 @@ def _normalize_environment(text: str) -> str:
 
 _LOWER = re.compile(rf"(?!({'|'.join(_RESERVED)})$)[a-z][a-z0-9_]*")
 _UPPER = re.compile("[A-Z][A-Z0-9_]*")
-_NAME = "letters, digits and `_`, beginning with a letter"
+_LETTERS = "letters, digits and `_`, beginning with a letter"
 
 Requirement = Annotated[str, make_validator(requirements.Requirement, "expected a requirement (PEP 508)")]
 Requirements = Annotated[list[Requirement], Field(examples=['NAME = ["tensorflow>=2.4"]'])]
@@ -130,9 +130,9 @@ Point = Annotated[dict[str, Any], AfterValidator(_parse_point)]
 When = Annotated[Point, Field(examples=['NAME = { mode = "graph" }'])]
 Range = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
 AxisName = Annotated[
-    str, make_validator(_LOWER.fullmatch, f"expected lower-case {_NAME}, and none of {', '.join(_RESERVED)}")
+    str, make_validator(_LOWER.fullmatch, f"expected lower-case {_LETTERS}, and none of {', '.join(_RESERVED)}")
 ]
-VariableName = Annotated[str, make_validator(_UPPER.fullmatch, f"expected upper-case {_NAME}")]
+VariableName = Annotated[str, make_validator(_UPPER.fullmatch, f"expected upper-case {_LETTERS}")]
 AxisText = Annotated[str, Field(max_length=_VALUE_LENGTH)]
 AxisTexts = Annotated[list[AxisText], Field(min_length=1), AfterValidator(_check_distinct)]
 #: A name or a glob. A number (of a sweep) is converted to the text that cells have for it.

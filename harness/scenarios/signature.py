@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.toml import Findings, list_choices
 
-_NAME = "scenario"
+_FUNCTION = "scenario"
 _MINORS = range(6, 100)
 
 
@@ -23,11 +23,11 @@ def check(text: str, axes: Mapping[str, Sequence[str]], requires_python: str, fi
             getattr(error, "lineno", None) or 1, *find_version_problem(str(getattr(error, "msg", error)), oldest)
         )
         return
-    definitions = [node for node in tree.body if _NAME in _find_bound_names(node)]
+    definitions = [node for node in tree.body if _FUNCTION in _find_bound_names(node)]
     if not definitions:
-        fix = f"harness calls this function: write `def {_NAME}({', '.join(['bench', *axes])}):`."
+        fix = f"harness calls this function: write `def {_FUNCTION}({', '.join(['bench', *axes])}):`."
         line = tree.body[-1].lineno if tree.body else len(text.split("\n"))
-        findings.at(line, f"The file doesn't define {_NAME}().", fix)
+        findings.at(line, f"The file doesn't define {_FUNCTION}().", fix)
         return
     definition = definitions[-1]
     # the parameters of a decorated function, or of another object, aren't known here; the worker checks them
@@ -98,13 +98,13 @@ def _check_parameters(function: ast.FunctionDef, axes: Mapping[str, Sequence[str
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
     if not positional and arguments.vararg is None:
-        fix = f"Make `bench` the first parameter: `def {_NAME}(bench, …)`."
-        findings.at(function.lineno, f"{_NAME}() has no parameter `bench`.", fix)
+        fix = f"Make `bench` the first parameter: `def {_FUNCTION}(bench, …)`."
+        findings.at(function.lineno, f"{_FUNCTION}() has no parameter `bench`.", fix)
     parameters = [*positional[1:], *arguments.kwonlyargs]
     missing = [axis for axis in axes if axis not in {parameter.arg for parameter in parameters}]
     for axis in missing if arguments.kwarg is None else ():
         fix = f"Add the parameter `{axis}`, or remove the axis from the header."
-        findings.at(function.lineno, f"{_NAME}() needs a parameter for the axis `{axis}`.", fix)
+        findings.at(function.lineno, f"{_FUNCTION}() needs a parameter for the axis `{axis}`.", fix)
     # defaults belong to the last of the positional parameters
     positional_defaults = zip(reversed(positional), reversed(arguments.defaults), strict=False)
     keyword_defaults = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
@@ -113,7 +113,7 @@ def _check_parameters(function: ast.FunctionDef, axes: Mapping[str, Sequence[str
         name, default = parameter.arg, defaults.get(parameter.arg)
         if name not in axes and default is None:
             fix = f"{list_choices(name, axes, 'axes')} Add the parameter to [tool.harness.axes], or give it a default."
-            text = f"The parameter `{name}` of {_NAME}() is not an axis and has no default."
+            text = f"The parameter `{name}` of {_FUNCTION}() is not an axis and has no default."
             findings.at(parameter.lineno, text, fix)
         elif name in axes and isinstance(default, ast.Constant):
             # an axis without values is invalid, which is reported elsewhere

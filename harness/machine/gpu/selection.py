@@ -10,7 +10,7 @@ from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import ALL, FIRST, Gpu, GpuHost, format_instances, format_version
 from harness.model.texts import format_plain
 
-_NAME = re.compile(r"\d+(:\d+)?|(GPU|MIG)-[0-9a-fA-F][0-9a-fA-F-]*")
+_GPU = re.compile(r"\d+(:\d+)?|(GPU|MIG)-[0-9a-fA-F][0-9a-fA-F-]*")
 _INSTANCE = re.compile(r"\d+:\d+|MIG-.*")
 
 
@@ -24,7 +24,7 @@ def parse_requested(gpu: bool, gpus: str) -> tuple[str, ...]:
     if gpus.strip() == ALL:
         return (ALL,)
     names = [name.strip() for name in gpus.split(",")]
-    invalid = [name for name in names if not _NAME.fullmatch(name)]
+    invalid = [name for name in names if not _GPU.fullmatch(name)]
     if invalid:
         raise UsageError(
             f"--gpus {gpus}: {invalid[0]!r} isn't a GPU number or UUID.",
