@@ -140,6 +140,11 @@ def sum_by_name(profile: Profile) -> dict[str, FunctionTime]:
     return times
 
 
+def count_calls(profile: Profile) -> dict[str, float]:
+    """Return the exact number of calls of each function per step, by name."""
+    return {label: times.calls / (profile.calls * profile.steps) for label, times in sum_by_name(profile).items()}
+
+
 def find_top(profile: Profile, count: int, *, own: bool) -> list[FunctionTime]:
     """Return the `count` slowest functions, by own or by cumulative seconds."""
     return sorted(sum_by_name(profile).values(), key=lambda function: -function.seconds(own=own))[:count]

@@ -12,10 +12,10 @@ from harness.analysis.profiles import (
     WRAPPER_SHARE,
     FunctionChange,
     FunctionTime,
+    count_calls,
     find_moves,
     find_top,
     list_frames,
-    sum_by_name,
     sum_matching,
     sum_own_seconds,
     tree,
@@ -278,11 +278,6 @@ class ProfileReport:
         title = f"{self.name(cell)}, {profile.part.value}: which function called which, and how long each took"
         longest = max(root.seconds, base_root.seconds * weight if base_root else 0.0)
         base_name = self.name(counterpart) if counterpart and base else ""
-        calls = [
-            {name: function.calls / (each.calls * each.steps) for name, function in sum_by_name(each).items()}
-            for each in (profile, base)
-            if each
-        ]
         svg = flamegraphs.draw(
             frames,
             title,
@@ -290,7 +285,7 @@ class ProfileReport:
             seconds=root.seconds / steps,
             part=root.seconds / longest,
             base=base_name,
-            calls=calls,
+            calls=[count_calls(each) for each in (profile, base) if each],
         )
         caption = _make_caption(profile, self.name(cell), base_name, has_marks=bool(patterns))
         yield Drawing(svg, caption, where=Where.PAGE)
