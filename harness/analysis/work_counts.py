@@ -1,6 +1,7 @@
 """Work counts: the calls of a step, which the first launch of a cell counts exactly (scenarios/kit/counting.py)."""
 
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,11 @@ COUNTS = {
     "traces": "traces",
     "graph nodes": "traced graph nodes",
 }
+
+
+#: A line through the times of cells needs this many cells, whose calls differ by at least this factor. It must predict
+#: the time of each cell from the other cells, with at most this relative error.
+FEWEST_FITTED, LEAST_FACTOR, MOST_ERROR = 4, 2.0, 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +81,24 @@ def compare_functions(work: StepWork, other: StepWork) -> list[tuple[str, str, f
         if calls or own:
             changes.append((*key, calls, calls + within if calls else own))
     return sorted(changes, key=lambda change: (-abs(change[-1]), change))
+
+
+def fit_seconds_per_call(points: Sequence[tuple[float, float]]) -> float | None:
+    """Return the slope of a line through cells' calls and seconds per step; None if no line holds.
+
+    The line is fitted by least squares. Each cell is predicted from the others (leave-one-out cross-validation:
+    M. Stone, "Cross-validatory choice and assessment of statistical predictions", Journal of the Royal Statistical
+    Society B 36, 1974).
+    """
+    calls = [count for count, _ in points]
+    if len(points) < FEWEST_FITTED or max(calls) < LEAST_FACTOR * min(calls):
+        return None
+    for left_out, (count, seconds) in enumerate(points):
+        others = [point for index, point in enumerate(points) if index != left_out]
+        if len({other for other, _ in others}) < 2:
+            return None
+        slope, start = statistics.linear_regression(*zip(*others, strict=True))
+        if abs(start + slope * count - seconds) > MOST_ERROR * seconds:
+            return None
+    slope = statistics.linear_regression(*zip(*points, strict=True)).slope
+    return slope if slope > 0.0 else None

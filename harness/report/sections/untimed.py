@@ -11,7 +11,7 @@ from harness.analysis.comparisons import Compared
 from harness.analysis.on_device import LAUNCH_BOUND, OnDevice
 from harness.analysis.results import Results
 from harness.analysis.tables import MeasuredCell, ScenarioTable
-from harness.analysis.work_counts import COUNTS, StepWork
+from harness.analysis.work_counts import COUNTS, MOST_ERROR, StepWork, fit_seconds_per_call
 from harness.model.scenario import Cell
 from harness.model.texts import counted, joined
 from harness.report import format, names
@@ -164,12 +164,32 @@ def _list_work_blocks(results: Results, table: ScenarioTable) -> Iterator[Block]
         yield Items([[Bold(name), text] for _, name, text in sorted(sizes)[:LINES]], where=FILES)
     if equal_count := len(compared) - len(sizes):
         yield Text(f"The counts are identical in {counted(equal_count, 'comparison')}.", where=FILES)
+    if sentence := _explain_time(results, table, cells):
+        yield Text(sentence, where=FILES)
     columns: list[Column[MeasuredCell]] = [Column("cell", partial(names.name_measured, table), is_label=True)]
     columns += [
         Column(heading, partial(_format_count, work, name), is_number=True, is_optional=True)
         for name, heading in COUNTS.items()
     ]
     yield tabulate(f"Work per step, {table.scenario.title}", columns, cells, cell=lambda cell: cell.cell, noun="cell")
+
+
+def _explain_time(results: Results, table: ScenarioTable, cells: Sequence[MeasuredCell]) -> str:
+    """Return how much of the cells' times their calls explain, if a line through all of them holds; or nothing."""
+    points = [(results.work[cell.cell].calls, cell.step.median, cell) for cell in cells if cell.step]
+    slope = fit_seconds_per_call([(calls, seconds) for calls, seconds, _ in points])
+    if slope is None:
+        return ""
+    fewest, most = (chosen(points, key=lambda point: point[0]) for chosen in (min, max))
+    difference = most[1] - fewest[1]
+    unit, per_call = (format.unit([seconds], table.clock) for seconds in (difference, slope))
+    explained, whole = (format.number(value * unit.factor) for value in (slope * (most[0] - fewest[0]), difference))
+    one, other = (names.name_measured(table, point[2]) for point in (most, fewest))
+    return (
+        f"A step takes {format.number(slope * per_call.factor)} {per_call.symbol} longer for each call, which predicts "
+        f"each cell within {format.share(MOST_ERROR)}. So the calls explain {explained} of the {whole} "
+        f"{unit.symbol} between {one} and {other}."
+    )
 
 
 def _format_count(work: Mapping[Cell, StepWork], name: str, cell: MeasuredCell) -> str:
