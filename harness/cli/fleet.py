@@ -18,7 +18,7 @@ app = typer.Typer(no_args_is_help=True, help="Give this machine a name, and chec
 #: Fields of a request that the check sets itself, or that apply only to a whole run. They get no option.
 _EXCLUDED_FIELDS = (
     *("claims", "rounds", "precision", "budget", "interleave", "seed", "results", "reference"),
-    *("on", "shard", "balance"),
+    *("shard", "balance"),
 )
 
 
@@ -29,12 +29,12 @@ _EXCLUDED_FIELDS = (
     texts={"slots": "The number of slots to check. Default: as many as fit on the machine. `auto` does the same."},
 )
 def check(request: Request) -> None:
-    """Measure how many slots you can use at the same time.
+    """Check the slots of this machine, or prepare others.
 
-    It measures the interference between runs in several slots, and stores how many slots are safe.
+    It measures the interference between runs in several slots, and stores how many slots you can use at the same time.
 
     The first selected cell runs in turn in one slot and in all slots at once. `harness matrix --slots auto` uses the
-    result.
+    result. With --on, each machine launches each cell once: it then has its images, or an error names what it lacks.
     """
     from harness.cli.running import ProgressPrinter  # noqa: PLC0415
     from harness.fleet import check as checking  # noqa: PLC0415 - not needed for --help
@@ -43,6 +43,8 @@ def check(request: Request) -> None:
 
     planned = session.plan(request)
     say_refused(planned.refused)
+    if request.on:
+        raise typer.Exit(_prepare(planned))
     slots = None if request.slots in ("", AUTO) else int(request.slots)
     with handle_signals():
         outcome = checking.check(
@@ -59,6 +61,18 @@ def check(request: Request) -> None:
         f"{counted(outcome.safe, 'slot', 'is')} safe."
     )
     raise typer.Exit(Exit.CANNOT_RUN_HERE)
+
+
+def _prepare(planned: session.Planned) -> Exit:
+    """Prepare other machines, print what each one can do, and return the exit code."""
+    from harness.cli.running import ProgressPrinter  # noqa: PLC0415
+    from harness.fleet import preparation  # noqa: PLC0415
+
+    with handle_signals():
+        places = preparation.prepare_places(planned, ProgressPrinter())
+    for place in places:
+        typer.echo(f"{place.name}: {place.problem or f'ready after {place.seconds:.0f} s'}")
+    return Exit.CANNOT_RUN_HERE if any(place.problem for place in places) else Exit.OK
 
 
 @app.command()

@@ -93,7 +93,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     An interruption (KeyboardInterrupt) ends all shards early; a second one passes through. Raises UsageError for
     invalid places, UntrustedError for scripts that --trust must allow, and CannotRunHereError if no place has a run.
     """
-    request = _check_request(planned)
+    request = check_request(planned)
     slots = _count_slots(planned)
     shard_request = replace(
         request,
@@ -109,7 +109,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     if request.on:
         parcel, shard_request = pack(shard_request, planned.scenarios.values())
     words = [*shard_request.command()[1:], "--wait"]
-    places = _open_places(request.on, slots, parcel, listener.say, words=words)
+    places = open_places(request.on, slots, parcel, listener.say, words=words)
     if not request.on:
         # prepare the environments once for all slots
         _wait_for_machine(listener, wait=wait)
@@ -131,7 +131,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     return _Fleet(folder, fleet_request, places, listener.say, refused=planned.refused).run()
 
 
-def _check_request(planned: Planned) -> Request:
+def check_request(planned: Planned) -> Request:
     """Return the request of a plan. Raises an error if it can't be measured in several places."""
     planned.refuse_nothing()
     request = planned.request
@@ -197,7 +197,7 @@ def resume(
         reason = "it doesn't accept --rounds and --budget" if longer else f"{PARCEL} has changed since"
         raise UsageError(f"{path} was measured on other machines, but {reason}.", "Start a new run.")
     count = int(slots) if slots.isdecimal() and not on else fleet_request.slots
-    places = _open_places(on, count, parcel, listener.say, words=fleet_request.words, longer=longer)
+    places = open_places(on, count, parcel, listener.say, words=fleet_request.words, longer=longer)
     if not on:
         # if the command was killed just now, its shards are still stopping
         is_stopping = any(is_held(lock) for lock in (path / SHARDS).glob("*/*/.lock"))
@@ -237,7 +237,7 @@ def _read(path: Path, name: str) -> bytes:
         raise UsageError(f"{error.filename} cannot be read: {error.strerror}.", "Start a new run.") from None
 
 
-def _open_places(
+def open_places(
     on: str,
     slots: int,
     parcel: bytes,

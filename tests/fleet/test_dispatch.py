@@ -93,7 +93,7 @@ def measure(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> Measur
         lacking: Mapping[str, UnavailableError] | None = None,
     ) -> Merged:
         monkeypatch.setattr("harness.fleet.merge.report", lambda *_: Written([], []))
-        monkeypatch.setattr(dispatch, "_open_places", lambda *arguments, **more: places)
+        monkeypatch.setattr(dispatch, "open_places", lambda *arguments, **more: places)
         monkeypatch.setattr(dispatch, "_count_slots", lambda planned: len(places))
         monkeypatch.setattr(dispatch, "prepare", lambda *arguments, **more: lacking or {})
         if resume:

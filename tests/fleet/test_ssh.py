@@ -161,6 +161,11 @@ PLAN = ("-s", "mine.py", "-a", "way=fine,exits,raises", "-a", "speed=fast,slow",
 def test_a_plan_is_measured_on_hosts_and_merged_and_one_that_is_not_there_is_named(harness, serve, tmp_path):
     one, two = serve("m-one"), serve("m-two")
     on = f"ssh://127.0.0.1:{one},localhost:{two},127.0.0.1:1"
+    checked = harness("fleet", "check", "-s", "mine.py", "-a", "way=fine", "-e", "old", *SHORT[:3], "--on", on)
+    assert checked.returncode == 4, checked.stderr
+    ready = [f"127.0.0.1:{one}: ready after N s", f"localhost:{two}: ready after N s"]
+    assert re.sub(r"\d+ s$", "N s", checked.stdout, flags=re.M).splitlines()[:2] == ready
+    assert "127.0.0.1:1: " in checked.stdout.splitlines()[2]
     process = harness.matrix(*PLAN, "--on", on)
     assert f"127.0.0.1:{one}: Shard " in process.stderr, process.stderr
     assert "on 127.0.0.1:1: " in process.stderr
