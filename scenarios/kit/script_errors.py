@@ -75,7 +75,14 @@ def advise(error):
     if re.search(
         r"name resolution|Name or service not known|URL fetch failure|Network is unreachable|urlopen error", text
     ):
-        return "A launch has no network: download the file first, and pass it with --with FILE"
+        # the folders of Keras's cache, from which Keras loads a file instead of downloading it
+        match = re.search(r"/(?:keras-(?P<models>applications)|tf-keras-datasets)/(?:[\w.-]+/)*(?P<file>[\w.-]+)", text)
+        folder = "~/.keras/{}/".format("models" if match.group("models") else "datasets") if match else ""
+        place = " to {}".format(folder.rstrip("/")) if folder else ""
+        name = folder + match.group("file") if match else "FILE"
+        return "A launch has no network: download the file first{}, and pass it with --with {}".format(place, name)
+    if re.search(r"GPU:\d+\S* (?:unknown device|because no|but available)|satisfy device specification \S*GPU", text):
+        return "Pass --gpu on a machine with a GPU, or replace the GPU in the script's tf.device by '/cpu:0'"
     return ""
 
 

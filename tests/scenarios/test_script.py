@@ -95,6 +95,8 @@ FAILURES = {
     "module of Python 2": "import urllib2",
     "no input": "input()",
     "no network": "raise OSError(-3, 'Temporary failure in name resolution')",
+    "no GPU": "raise RuntimeError('/job:localhost/replica:0/task:0/device:GPU:0 unknown device.')",
+    "no network for Keras": "raise Exception('URL fetch failure on https://a.b/tf-keras-datasets/mnist.npz: None')",
     "error": "print('before')\ndef f():\n    raise ValueError('no.')\nf()",
     "exit": "import sys\nsys.exit(3)",
     "missing arguments": "import argparse\np = argparse.ArgumentParser()\n"
