@@ -91,6 +91,7 @@ if __name__ == "__main__":
 FAILURES = {
     "missing file": "x = 1\nopen('absent.csv')",
     "missing module": "import absent.module",
+    "missing package of a package": "raise ModuleNotFoundError('jax requires jaxlib to be installed. See https://a.b.')",
     "name of Python 2": "xrange(3)",
     "module of Python 2": "import urllib2",
     "no input": "input()",
@@ -104,6 +105,7 @@ FAILURES = {
     "exit with words": "import sys\nprint('no GPU', file=sys.stderr)\nsys.exit(1)",
     "exit with a text": "import sys\nsys.exit('bad')",
     "no Python": "x = = 1",
+    "misspelled main": "if __name__ == 'main':\n    print(1)",
     "cell of a notebook": "# cell 2\nx = 1\n# cell 5\ny = 2\n1 / 0",
     "step that never runs": "# harness: step\ndef f():\n    pass",
 }
