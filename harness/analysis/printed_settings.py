@@ -3,8 +3,9 @@
 A script that prints one line per setting prints different quantities under one regular expression. They are separated
 in two ways. If the text in front of the numbers names a setting (`num_calls = 2, cost: 0.11`), its values are an axis.
 Otherwise, places in the output are different quantities if the number changes from one place to the next by more than
-LARGE, in every launch of a cell, and by at least twice the range of one place over the launches. Labels that only count
-(`image 0`, `image 1`) are names of places. A first value that differs from all others is a warm-up, not a quantity.
+LARGE, in every launch of a cell, and by at least twice the range of one place over the launches, without the extreme
+tenths. Labels that only count (`image 0`, `image 1`) are names of places. A first value that differs from all others is
+a warm-up, not a quantity.
 
 A number grows within launches if more pairs of its values rise than by chance. All launches are tested together, also
 pilots (the exact test of Mann and Hirsch, see trends.py).
@@ -143,7 +144,8 @@ def _read_labels(quantity: str, launches: Sequence[Launch]) -> tuple[str, list[s
 
 def _find_jumps(logs: Floats) -> Iterator[int]:
     """Yield the places whose number differs from the place before, from the logs of a cell's numbers, by launch."""
-    changes, ranges = np.diff(logs, axis=1), np.ptp(logs, axis=0)
+    outliers = len(logs) // 10  # a few launches with interference don't hide a difference
+    changes, ranges = np.diff(logs, axis=1), np.ptp(np.sort(logs, axis=0)[outliers : len(logs) - outliers], axis=0)
     limit = LARGE if len(logs) > 1 else math.log(2.0)
     for place, change in enumerate(changes.T, 1):
         noise = max(ranges[place - 1], ranges[place])

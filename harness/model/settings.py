@@ -42,7 +42,8 @@ SETTINGS: Mapping[str, Setting] = {
 
 #: Settings of the number of threads or processes.
 _THREADS = re.compile(
-    r"(?:set_)?int(?:ra|er)_op_parallelism_threads|num_parallel_calls|num_threads|\bworkers *=|OMP_NUM_THREADS"
+    r"(?:set_)?int(?:ra|er)_op_parallelism_threads|(?:num_)?parallel_(?:calls|iterations)|num_threads|\bworkers *=|"
+    r"OMP_NUM_THREADS"
 )
 
 

@@ -109,17 +109,23 @@ def _explain_no_packages(cell: Cell, scenario: Scenario, requirement: Requiremen
             f"{scenario.name} needs Python {scenario.requires_python}, but {environment.name} has {environment.python}",
             "Choose an environment with another Python version.",
         )
+    unmet = list[tuple[Need, list[str]]]()
     for need in (Need(requires=scenario.dependencies), *scenario.needs):
         missing = find_unmet(need.requires, pins) if has_values(need.when, cell.axes) else []
         if environment.gpu_image:  # the lock doesn't list the image's own packages; the launch shows whether they fit
             missing = [package for package in missing if installed(normalize(PackageRequirement(package).name), pins)]
         if missing:
-            packages = " and ".join(missing)
-            can_add = all(re.fullmatch(r"[\w-]+", package) and package not in TENSORFLOW for package in missing)
-            options = f"Choose an environment with {packages}"
-            options += f", such as -e {environment.exact}+{'+'.join(missing)}" if can_add else "."
-            return need.reason or f"needs {packages}", need.advice or options
-    return None
+            unmet.append((need, missing))
+    if not unmet:
+        return None
+    need, missing = unmet[0]
+    if not need.advice:  # one environment can have all the packages
+        missing = list(dict.fromkeys(package for other, some in unmet if not other.advice for package in some))
+    packages = joined(missing)
+    can_add = all(re.fullmatch(r"[\w-]+", package) and package not in TENSORFLOW for package in missing)
+    options = f"Choose an environment with {packages}"
+    options += f", such as -e {environment.exact}+{'+'.join(missing)}" if can_add else "."
+    return need.reason or f"needs {packages}", need.advice or options
 
 
 def _explain_no_backend(cell: Cell, requirement: Requirement) -> Reason | None:

@@ -31,7 +31,7 @@ NOTEBOOK_LINE = re.compile(
 
 #: A statement of Python 2, in a text where other lines are prose.
 _PYTHON_2 = re.compile(
-    r"\s*(?:(?:print|exec)(?: [\"'`]| [\w.]+ *(?:[,%(\[].*)?$|\s*>>)|raise \w+\s*,|except [\w.]+\s*,\s*\w+\s*:)"
+    r"\s*(?:(?:print|exec)(?: [\"'`]| [\w.]+ *(?:[,%(\[#].*)?$|\s*>>)|raise \w+\s*,|except [\w.]+\s*,\s*\w+\s*:)"
 )
 
 _FENCE = re.compile(r"\s*(?P<mark>`{3,}|~{3,})\s*\{?\.?(?P<language>[\w+-]*)")
@@ -85,7 +85,7 @@ class PastedBlock:
     @property
     def names(self) -> Any:
         """The contents of the code (kit/names.py)."""
-        return load_kit_module("names").read("\n".join(_mask(self.format().split("\n"))[0]))
+        return load_kit_module("names").read("\n".join(mask(self.format().split("\n"))[0]))
 
     @property
     def first(self) -> int:
@@ -117,7 +117,7 @@ def find_programs(text: str, *, is_python: bool) -> Pasted:
         return Pasted([whole], [])
     if is_python and not _FENCE.match(text.lstrip()):
         cleaned = _clean(lines)
-        if not _is_python(cleaned.format().split("\n")):
+        if not (cleaned.format().strip() and _is_python(cleaned.format().split("\n"))):
             return Pasted([whole], [])
         return Pasted([cleaned], [f"The code is in {_name_lines([cleaned])}, without prompts, numbers and output."])
     if re.match(r"\s*<(?:!doctype|html)\b", text, re.IGNORECASE):
@@ -149,7 +149,7 @@ def _name_lines(blocks: Sequence[PastedBlock]) -> str:
     return f"{'line' if len(numbers) == 1 else 'lines'} {joined(ranges)}"
 
 
-def _mask(lines: Sequence[str]) -> tuple[list[str], int | None]:
+def mask(lines: Sequence[str]) -> tuple[list[str], int | None]:
     """Drop lines of notebooks and Python 2. Return the other lines, and the 0-based line of the first other error."""
     masked = list(lines)
     for _ in lines:
@@ -177,12 +177,12 @@ def find_error(lines: Sequence[str]) -> int | None:
 
 
 def _is_python(lines: Sequence[str]) -> bool:
-    return _mask(lines)[1] is None
+    return mask(lines)[1] is None
 
 
 def _has_substance(block: PastedBlock) -> bool:
     """Return whether code does something. A word or a number of a text is valid Python too."""
-    tree = load_kit_module("names").parse("\n".join(_mask(block.format().split("\n"))[0]))
+    tree = load_kit_module("names").parse("\n".join(mask(block.format().split("\n"))[0]))
     kinds = (ast.Import, ast.ImportFrom, ast.Call, ast.Assign, ast.AugAssign, ast.FunctionDef, ast.ClassDef)
     return tree is not None and any(isinstance(node, kinds) for node in ast.walk(tree))
 
@@ -190,7 +190,7 @@ def _has_substance(block: PastedBlock) -> bool:
 def _clean(lines: Sequence[str], first: int = 0) -> PastedBlock:
     """Return lines without what is around their code. `first` is the number of the first line."""
     cleaned, is_command = list(lines), False
-    for form in (_replace_spaces, _remove_numbers, _remove_prompts, _dedent, _read_commands):
+    for form in (_replace_spaces, _strip_backticks, _remove_numbers, _remove_prompts, _dedent, _read_commands):
         if _is_python(cleaned):
             break
         changed = form(cleaned)
@@ -200,6 +200,10 @@ def _clean(lines: Sequence[str], first: int = 0) -> PastedBlock:
 
 def _replace_spaces(lines: list[str]) -> list[str]:
     return [line.translate(_SPACES) for line in lines]
+
+
+def _strip_backticks(lines: list[str]) -> list[str]:
+    return [re.sub(r"^(\s*)`(?!`)|(?<!`)`(\s*)$", r"\1\2", line) for line in lines]
 
 
 def _dedent(lines: list[str]) -> list[str]:
@@ -250,8 +254,10 @@ def _read_commands(lines: list[str]) -> list[str]:
         end = index + 1
         while command and end <= len(lines):
             with suppress(ValueError, IndexError):  # as long as the quotation mark isn't closed
-                program = shlex.split("\n".join(lines[index:end])[command.end() :])[0].split("\n")
-                code[index:end] = [*program, *[""] * (end - index - len(program))]
+                program, *rest = shlex.split("\n".join(lines[index:end])[command.end() :])
+                is_output = re.match(r"[\d.]+s user", " ".join(rest))  # the shell repeats a timed command
+                program_lines = [] if is_output else program.split("\n")
+                code[index:end] = [*program_lines, *[""] * (end - index - len(program_lines))]
                 break
             end += 1
         index = end
@@ -282,7 +288,7 @@ def _find_html(text: str) -> Iterator[tuple[dict[int, str], str | None]]:
 def _read_fence(area: dict[int, str], language: str) -> list[PastedBlock]:
     """Return the code in a fence. If its error is in a line of code, the error must be reported, so all is code."""
     block = _clean(list(area.values()), min(area))
-    masked, error = _mask(list(block.lines.values()))
+    masked, error = mask(list(block.lines.values()))
     if error is None:
         return [block] if _has_substance(block) else []
     runs = _find_runs(block.lines)
@@ -316,7 +322,7 @@ def _find_valid_length(lines: Sequence[str]) -> int:
     """Return the number of lines that are valid Python, without words of a text after the code."""
     end = len(lines)
     while end:
-        masked, error = _mask(lines[:end])
+        masked, error = mask(lines[:end])
         if error is None:
             tree = ast.parse("\n".join(masked))
             code = [node for node in tree.body if not _is_word(node)]
@@ -350,8 +356,11 @@ def _group(blocks: Sequence[PastedBlock]) -> tuple[list[PastedBlock], list[str]]
             programs.append(block)
         else:
             fragments.append(block)
-    if not programs:  # one program without its imports
-        return ([PastedBlock({k: v for block in blocks for k, v in block.lines.items()})] if blocks else []), []
+    if not programs and blocks:  # one program without its imports
+        others = [block for block in blocks if "torch" in block.names.undefined]
+        blocks = [block for block in blocks if block not in others] or blocks
+        programs = [PastedBlock({k: v for block in blocks for k, v in block.lines.items()})]
+        fragments = [block for block in others if block not in blocks]
     for is_better in (
         lambda program: not program.is_command,
         lambda program: program.names.modules.keys() & _TENSORFLOW,

@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -75,12 +76,15 @@ def find_beside(path: Path, text: str) -> list[Path]:
     """Return the modules that a script imports from its own folder, and the files and folders that its strings name.
 
     The imports and strings of these modules count too. Hidden files, files outside the folder, and files and folders
-    above the limits MOST_BYTES and MOST_FILES aren't included.
+    above the limits MOST_BYTES and MOST_FILES aren't included. As in `python SCRIPT`, a file can hide a module of the
+    standard library, except a built-in one. A pasted text doesn't belong to its folder, so it gets no such file.
     """
     folder, paths, texts = path.absolute().parent, [], [text]
+    standard = sys.builtin_module_names if path.suffix in (".py", ".ipynb") else sys.stdlib_module_names
     while texts:
         tree_text = texts.pop()
         modules, named_paths = _find_names(tree_text)
+        modules = [name for name in modules if name not in standard]
         names = [file for name in modules for file in (f"{name}.py", name)] + named_paths
         for name in dict.fromkeys(names):
             file = folder / name

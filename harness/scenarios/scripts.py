@@ -60,7 +60,7 @@ class Script:
     - `has_runner`: whether the script's benchmarks are called by their own runner, such as pytest
     - `programs`: the texts of several programs in one file, by their first lines. They are the values of an axis
     - `needs`: what environments must have; `compat_v1`: whether the script runs through `tensorflow.compat.v1`
-    - `is_command`: a shell command runs the script, so the import of TensorFlow counts as its work
+    - `is_command`: the import of TensorFlow counts as its work, because the text is a shell command or imports modules
     """
 
     path: Path

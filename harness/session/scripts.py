@@ -3,6 +3,7 @@
 import fnmatch
 import re
 import shlex
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -183,7 +184,9 @@ def _describe_files(files: Sequence[Path], path: Path) -> list[str]:
     names = [file.relative_to(path.absolute().parent).as_posix() for file in files]
     more_files = f" and {len(names) - SHOWN_FILES} more" if len(names) > SHOWN_FILES else ""
     shown = f"{', '.join(names[:SHOWN_FILES])}{more_files}"
-    return [f"Launches also get these files from the script's folder: {shown}."] if names else []
+    hiding = [name for name in names if name.removesuffix(".py") in sys.stdlib_module_names]
+    hidden = f" Files that hide modules of Python's standard library: {joined(hiding)}."
+    return [f"Launches also get these files from the script's folder: {shown}.{hidden * bool(hiding)}"] if names else []
 
 
 def _expand_requirements(environments: Sequence[str], project: Project) -> list[str]:

@@ -28,6 +28,9 @@ ALIASES = {
     "partial": "from functools import partial",
 }
 
+# Modules whose names are nothing else in most scripts, so their imports can be added to pasted code.
+STANDARD = {"gc", "math", "os", "random", "sys", "time", "timeit"}
+
 # Well-known modules. If the name of the package differs, it follows.
 MODULES = """
 absl=absl-py astropy cv2=opencv-python-headless click cython datasets flax gensim google=protobuf gpflow gym h5py
@@ -60,8 +63,10 @@ V1 = re.compile(
     r"(?:global|local|tables)(?:_variables)?_initializer|initialize_all_variables|(?:global|local|trainable)_variables|"
     r"get_default_(?:graph|session)|reset_default_graph|ConfigProto|GPUOptions|GraphOptions|OptimizerOptions|"
     r"RunOptions|RunMetadata|(?:en|dis)able_(?:eager_execution|resource_variables)|set_random_seed|get_collection|"
-    r"random_(?:normal|uniform)|truncated_normal|log|ceil|div|diag|to_(?:float|int32|int64)|assign(?:_add|_sub)?|"
-    r"py_func|Print|sparse_placeholder|scatter_update|matrix_inverse|parse_single_example|FixedLenFeature|AUTO_REUSE|"
+    r"random_(?:normal|uniform|shuffle|crop)|truncated_normal|multinomial|log|log1p|rsqrt|erf|is_nan|mod|ceil|div|trace|"
+    r"matrix_(?:transpose|solve|diag|band_part|determinant)|svd|cholesky|i?fft[23]?d?|real|imag|conj|count_nonzero|"
+    r"sparse_to_dense|sparse_tensor_dense_matmul|string_split|decode_raw|read_file|variables_initializer|diag|"
+    r"to_(?:float|int32|int64)|assign(?:_add|_sub)?|py_func|Print|sparse_placeholder|scatter_update|matrix_inverse|parse_single_example|FixedLenFeature|AUTO_REUSE|"
     r"(?:app|contrib|flags|gfile|layers|logging|python_io|user_ops)\..*|"
     r"train\.(?:\w+Optimizer|Saver|MonitoredTrainingSession|SessionRunHook|start_queue_runners|get_global_step|"
     r"get_or_create_global_step|batch|shuffle_batch)|nn\.(?:rnn_cell\..*|dynamic_rnn|static_rnn|xw_plus_b|"
@@ -154,6 +159,18 @@ def read(source):
         if name:
             names.v1.setdefault(name, getattr(node, "lineno", 0))
     return names
+
+
+def complete(source):
+    """Return the usual definitions of names that a script uses and doesn't define, if every environment has them."""
+    definitions = []
+    for name in read(source).undefined:
+        definition = ALIASES.get(name, "import " + name if name in STANDARD else "")
+        if definition and PACKAGES.get(top(definition.split()[1]), "numpy") == "numpy":
+            definitions.append(definition)
+        elif RENAMED.get(name, ".").isidentifier():
+            definitions.append("{} = {}".format(name, RENAMED[name]))
+    return definitions
 
 
 def walk(node, place):

@@ -35,6 +35,26 @@ def kind(source):
     return DEFINITIONS if any(functions(tree)) else IMPORTS
 
 
+def wrong_guard(source):
+    """Return the line and the text of `if __name__ == "main":`, if the script does nothing without it; or None.
+
+    The name of a script is `__main__`, so code under another name never runs.
+    """
+    tree = ast.parse(source)
+    guards = [node for node in tree.body if guarded_name(node) not in (None, "__main__") and not node.orelse]
+    if guards and is_passive(node for node in tree.body if node not in guards):
+        return guards[0].lineno, guarded_name(guards[0])
+    return None
+
+
+def guarded_name(statement):
+    """Return the text that a statement `if __name__ == TEXT:` compares, or None."""
+    test = getattr(statement, "test", None)
+    if isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and isinstance(test.ops[0], ast.Eq):
+        return text_of(test.comparators[0]) if test.left.id == "__name__" else None
+    return None
+
+
 def is_passive(body):
     """Return whether statements only import modules, define functions and classes, and assign constants."""
     for statement in body:
@@ -99,8 +119,13 @@ def reported_names(method):
         for keyword in node.keywords
         if keyword.arg == "name"
     )
-    texts = (getattr(keyword.value, "value", getattr(keyword.value, "s", None)) for keyword in keywords)
-    return [text for text in texts if isinstance(text, str)]
+    return [text for text in (text_of(keyword.value) for keyword in keywords) if text is not None]
+
+
+def text_of(node):
+    """Return the text of a literal, or None."""
+    text = getattr(node, "value", getattr(node, "s", None))
+    return text if isinstance(text, str) else None
 
 
 def benchmarked_tests(source):

@@ -170,12 +170,17 @@ def compile_script(name, source, path, functions):
     """Return the script's code object, and whether it has steps. Raises ScriptFailed."""
     try:
         tree, has_steps = marks.instrument(source, path, functions)
-        return compile(tree, path, "exec", dont_inherit=True), has_steps
+        code = compile(tree, path, "exec", dont_inherit=True)
     except SyntaxError as error:
         location = describe_line(name, source, error.lineno or 1)
         raise ScriptFailed("{}: {} ({})".format(type(error).__name__, error.msg, location)) from None
     except (marks.MarkError, ValueError) as error:
         raise ScriptFailed("{}: {}".format(name, error)) from None
+    guard = None if has_steps else own_code.wrong_guard(source)
+    if guard:
+        text = "The code under if __name__ == {!r} never runs ({}). Write '__main__'"
+        raise ScriptFailed(text.format(guard[1], describe_line(name, source, guard[0])))
+    return code, has_steps
 
 
 def connect(name, arguments, stdin):

@@ -68,24 +68,43 @@ def advise(error):
         path = path or (match and (match.group(1) or match.group(2)))
         if isinstance(path, str):
             return "To pass the file: --with {}".format(make_relative(path))
-    if isinstance(error, NameError) or (isinstance(error, ImportError) and error.name and "No module named" in text):
-        return advise_name(error)
+    if isinstance(error, (NameError, ImportError)):
+        return advise_name(error) if isinstance(error, NameError) else advise_import(error)
     if isinstance(error, EOFError) and "EOF when reading" in text:
         return "The script's standard input is empty. To pass a file: --stdin FILE"
     if re.search(
         r"name resolution|Name or service not known|URL fetch failure|Network is unreachable|urlopen error", text
     ):
-        return "A launch has no network: download the file first, and pass it with --with FILE"
+        return advise_download(text)
+    if re.search(r"GPU:\d+\S* (?:unknown device|because no|but available)|satisfy device specification \S*GPU", text):
+        return "Pass --gpu on a machine with a GPU, or replace the GPU in the script's tf.device by '/cpu:0'"
     return ""
 
 
+def advise_download(text):
+    """Return advice for the error of a download. Keras loads a file from its folder instead of downloading it."""
+    match = re.search(r"/(?:keras-(?P<models>applications)|tf-keras-datasets)/(?:[\w.-]+/)*(?P<file>[\w.-]+)", text)
+    folder = "~/.keras/{}/".format("models" if match.group("models") else "datasets") if match else ""
+    place = " to {}".format(folder.rstrip("/")) if folder else ""
+    name = folder + match.group("file") if match else "FILE"
+    return "A launch has no network: download the file first{}, and pass it with --with {}".format(place, name)
+
+
 def advise_name(error):
-    """Return advice for a missing name or module."""
-    if isinstance(error, NameError):
-        name = (re.findall(r"name '(\w+)' is not defined", str(error)) or [""])[0]
-        if name in ALIASES:
-            return "Add this line to its start: {}".format(ALIASES[name])
-        return "Only Python 2 has this name. Write {}".format(RENAMED[name]) if name in RENAMED else ""
+    """Return advice for a missing name."""
+    name = (re.findall(r"name '(\w+)' is not defined", str(error)) or [""])[0]
+    if name in ALIASES:
+        return "Add this line to its start: {}".format(ALIASES[name])
+    return "Only Python 2 has this name. Write {}".format(RENAMED[name]) if name in RENAMED else ""
+
+
+def advise_import(error):
+    """Return advice for a missing module, or for a missing package that an installed package requires."""
+    needed = re.search(r"requires? ['`]?([\w-]+)['`]? to be installed", str(error))
+    if needed:
+        return "Add the package to the environment: -e ENVIRONMENT+{}".format(needed.group(1))
+    if not (error.name and "No module named" in str(error)):
+        return ""
     package = error.name.partition(".")[0]
     if package in MOVED:
         return "Only Python 2 has this module. Write {}".format(MOVED[package])

@@ -69,6 +69,8 @@ def test_noise_is_no_setting_and_one_launch_needs_a_factor_of_2():
     assert sum(find_settings(TOOK, launches) is not None for launches in noisy) <= 4
     assert find_settings(TOOK, print_values(1.0, 1.7, rounds=0)) is None
     assert find_settings(TOOK, print_values(1.0, 2.4, rounds=0)) is not None
+    disturbed = [*print_values(20.0, 4.0, rounds=20), *print_values(25.0, 12.0, rounds=0)]
+    assert find_settings(TOOK, disturbed) is not None
     different_counts = [*print_values(1.0, 9.0), *print_values(1.0, 9.0, 1.0)]
     assert find_settings(TOOK, different_counts) is None
 

@@ -187,6 +187,10 @@ def test_packages_that_a_cell_needs_are_named_or_described_by_its_scenario(snaps
             requirement(tensorflow="2.5"),
         ),
         "two packages": explain(scenario(Need(requires=["keras<2.4", "tensorflow>=3"])), requirement(tensorflow="2.5")),
+        "two needs": explain(
+            scenario(Need(["pandas"], reason="line 1 imports pandas"), Need(["scipy"], reason="line 2 imports scipy")),
+            requirement(tensorflow="2.5"),
+        ),
         "Python": explain(scenario(), requirement("3.5", tensorflow="1.0")),
         "dependencies": explain(scenario(), requirement(numpy="1")),
     } == snapshot

@@ -39,6 +39,14 @@ def test_a_file_is_code_or_needs_a_runner():
     assert {source: own_code.kind(source) for source in KINDS} == KINDS
 
 
+def test_code_under_a_name_that_no_script_has_never_runs():
+    guard = "if __name__ == {!r}:\n    main()"
+    assert own_code.wrong_guard("import os\n" + guard.format("main")) == (2, "main")
+    for source in (guard.format("__main__"), guard.format("main") + "\nelse:\n    main()", "main()"):
+        assert own_code.wrong_guard(source) is None
+    assert own_code.wrong_guard("print(1)\n" + guard.format("main")) is None
+
+
 def test_benchmarks_have_the_names_that_tensorflow_reports():
     assert own_code.benchmarks(ast.parse(BENCHMARK)) == ["Products.small", "Products.benchmarkLarge"]
 

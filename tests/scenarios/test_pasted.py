@@ -1,10 +1,11 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.model.errors import FileError, UsageError
+from harness.package_data import load_kit_module
 from harness.scenarios import script_sources, scripts
 from harness.scenarios.pasted import find_programs
 from tests.errors import catch_text
@@ -32,6 +33,13 @@ SESSION = "x = 1\nfor i in (x,):\n    x += i\n\nx\n"
         ("$ time python3 -c 'import a; a.b()'\n\nreal 3 s", "a.txt", "import a; a.b()\n\n"),
         ("<html>\n<pre>import a\nif a &lt; 3: a.b()</pre>\n</html>", "a.html", "\nimport a\nif a < 3: a.b()\n"),
         ("import a\na.b()\n", "a.txt", "import a\na.b()\n"),
+        ("It is slow:\n`import a`\n`a.b()`\nThanks\n", "a.txt", "\nimport a\na.b()\n\n"),
+        ("% time python -c 'import a'\npython -c 'import a'  4.7s user 0.8s system 116% cpu", "a.txt", "import a\n"),
+        (
+            "Slow:\n\n    x = np.ones(3)\n    print x  # three\n",
+            "a.md",
+            "\nimport numpy as np\nx = np.ones(3)\nprint(x)  # three\n",
+        ),
     ],
 )
 def test_what_people_save_becomes_code_with_the_same_line_numbers(pasted, name, code, tmp_path):
@@ -72,6 +80,17 @@ def test_a_thread_with_several_programs_has_those_with_tensorflow_each_once():
     assert pasted.sentences[-1] == "Left out: the code in lines 17 to 18."
 
 
+def test_fragments_without_imports_get_the_usual_ones_if_every_environment_has_them():
+    fragments = ["x = tf.zeros(xrange(3))", "x = torch.zeros(3)", "y = pd.DataFrame(x)"]
+    pasted = find_programs("".join(f"```\n{fragment}\n```\n" for fragment in fragments), is_python=False)
+    (program,) = pasted.programs
+    assert (program.format(), pasted.sentences[-1]) == (
+        "\nx = tf.zeros(xrange(3))\n\n\n\n\n\ny = pd.DataFrame(x)",
+        "Left out: the code in line 5.",
+    )
+    assert load_kit_module("names").complete(program.format()) == ["import tensorflow as tf", "xrange = range"]
+
+
 def test_an_error_in_code_is_reported_and_not_cut_off(tmp_path):
     for language in ("python", "shell"):
         path = tmp_path / f"{language}.md"
@@ -92,6 +111,7 @@ def test_documentation_in_a_script_is_not_taken_for_pasted_text():
 
 
 @given(st.text(), st.booleans())
+@example("\u00a0", True)
 def test_any_text_has_programs_or_none(text, is_python):
     pasted = find_programs(text, is_python=is_python)
     assert pasted.programs or not is_python

@@ -91,10 +91,13 @@ if __name__ == "__main__":
 FAILURES = {
     "missing file": "x = 1\nopen('absent.csv')",
     "missing module": "import absent.module",
+    "missing package of a package": "raise ModuleNotFoundError('jax requires jaxlib to be installed. See https://a.b.')",
     "name of Python 2": "xrange(3)",
     "module of Python 2": "import urllib2",
     "no input": "input()",
     "no network": "raise OSError(-3, 'Temporary failure in name resolution')",
+    "no GPU": "raise RuntimeError('/job:localhost/replica:0/task:0/device:GPU:0 unknown device.')",
+    "no network for Keras": "raise Exception('URL fetch failure on https://a.b/tf-keras-datasets/mnist.npz: None')",
     "error": "print('before')\ndef f():\n    raise ValueError('no.')\nf()",
     "exit": "import sys\nsys.exit(3)",
     "missing arguments": "import argparse\np = argparse.ArgumentParser()\n"
@@ -102,6 +105,7 @@ FAILURES = {
     "exit with words": "import sys\nprint('no GPU', file=sys.stderr)\nsys.exit(1)",
     "exit with a text": "import sys\nsys.exit('bad')",
     "no Python": "x = = 1",
+    "misspelled main": "if __name__ == 'main':\n    print(1)",
     "cell of a notebook": "# cell 2\nx = 1\n# cell 5\ny = 2\n1 / 0",
     "step that never runs": "# harness: step\ndef f():\n    pass",
 }

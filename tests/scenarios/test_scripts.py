@@ -66,6 +66,7 @@ def test_settings_of_threads_are_noticed():
         "tf.config.threading.set_intra_op_parallelism_threads(2)": "set_intra_op_parallelism_threads",
         "config = ConfigProto(inter_op_parallelism_threads=1)": "inter_op_parallelism_threads",
         "dataset.map(f, num_parallel_calls=4)": "num_parallel_calls",
+        "tf.map_fn(f, x, parallel_iterations=4)": "parallel_iterations",
         "fit_generator(x, workers = 4)": "workers",
         "os.environ['OMP_NUM_THREADS'] = '1'": "OMP_NUM_THREADS",
         "coworkers_of = 3": "",
@@ -118,6 +119,9 @@ def test_local_modules_and_named_data_are_found_and_nothing_outside_of_the_folde
         "helpers.py": "import deeper\nopen('data/names.txt')",
         "deeper.py": "",
         "unused.py": "",
+        "queue.py": "",
+        "random.py": "",
+        "time.py": "",
         "package/__init__.py": "",
         "data/names.txt": "",
         ".secret": "",
@@ -127,14 +131,11 @@ def test_local_modules_and_named_data_are_found_and_nothing_outside_of_the_folde
         (folder / name).write_text(text)
     (folder / "link.csv").symlink_to(tmp_path / "outside.csv")
     names = ["../outside.csv", "link.csv", ".secret", "", ".", "/", "absent"]
-    text = f"import helpers, package.inner, numpy\nnames = {names}"
-    paths = script_files.find_beside(folder / "mine.py", text)
-    assert [path.relative_to(folder).as_posix() for path in paths] == [
-        "helpers.py",
-        "package",
-        "deeper.py",
-        "data/names.txt",
-    ]
+    text = f"import helpers, package.inner, numpy, time, queue\nnames = {names}"
+    for script_name, standard in {"mine.py": ["queue.py"], "issue.md": []}.items():  # `time` is built in
+        paths = script_files.find_beside(folder / script_name, text)
+        found = [path.relative_to(folder).as_posix() for path in paths]
+        assert found == ["helpers.py", "package", *standard, "deeper.py", "data/names.txt"]
 
 
 def test_numbers_are_called_by_their_groups_or_the_text_around_them():
