@@ -34,7 +34,7 @@ def check(request: Request) -> None:
     It measures the interference between runs in several slots, and stores how many slots you can use at the same time.
 
     The first selected cell runs in turn in one slot and in all slots at once. `harness matrix --slots auto` uses the
-    result. With --on, each machine launches each cell once: it then has its images, or an error names what it lacks.
+    result. With --on, each machine builds its images and launches each cell once, or an error says why it can't.
     """
     from harness.cli.running import ProgressPrinter  # noqa: PLC0415
     from harness.fleet import check as checking  # noqa: PLC0415 - not needed for --help
