@@ -118,6 +118,9 @@ class Nodes:
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_API_SERVER_ADDRESS", "")
+        # as the guide recommends
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN", "a-token-of-this-cluster-0123456789abcdef")
         cluster = Nodes(tmp_path_factory.mktemp("ray"))
         try:
             assert cluster.wait(0)
