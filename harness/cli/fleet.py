@@ -63,7 +63,7 @@ def check(request: Request) -> None:
     raise typer.Exit(Exit.CANNOT_RUN_HERE)
 
 
-def _prepare(planned: session.Planned) -> Exit:
+def _prepare(planned: "session.Planned") -> Exit:
     """Prepare other machines, print what each one can do, and return the exit code."""
     from harness.cli.running import ProgressPrinter  # noqa: PLC0415
     from harness.fleet import preparation  # noqa: PLC0415

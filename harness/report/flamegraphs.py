@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
 from harness.analysis.profiles import Frame, compute_depth
-from harness.model.texts import format_plain
+from harness.model.texts import format_exact, format_plain
 from harness.report import format
 from harness.report.escape import escape_terminal
 
@@ -72,7 +72,7 @@ def _draw_box(
         facts.append(f"{format_milliseconds(frame.base * seconds)} ms in {escape_terminal(base)}")
     if frame.own >= 0.0005:
         facts.append(f"{100.0 * frame.own:.1f} % in itself")
-    numbers = [f"{round(counts.get(frame.name, 0.0), 1):,.12g}" for counts in calls]
+    numbers = [format_exact(round(counts.get(frame.name, 0.0), 1)) for counts in calls]
     if numbers:
         facts.append(f"calls per step: {numbers[0]}{f' ({numbers[1]} in {escape_terminal(base)})' if base else ''}")
     # the script reads the name in the first line, and the position and the width
