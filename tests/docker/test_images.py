@@ -19,6 +19,8 @@ from harness.environments.locks import load_lock, lock_file
 from harness.model.backend import ImageState, Stage
 from harness.model.environment import Device, Environment, Lock
 from harness.project import Project
+from tests.docker.registry import serving
+from tests.lacking import lacking
 
 pytestmark = pytest.mark.docker
 
@@ -35,7 +37,7 @@ def prepare(project):
     return DockerBackend(project.root, "test").prepare(project.requirements, steps.append), steps
 
 
-def test_an_image_is_what_its_lock_says_is_verified_and_is_not_built_again(built, docker, requirement):
+def test_an_image_is_what_its_lock_says_and_is_not_built_again(built, docker, requirement):
     image = docker.images.find(requirement)
     wanted = docker.images.labels(requirement)
     assert {label: image.labels[label] for label in (LOCK, RECIPE, PYTHON, FROM, BASE)}.items() <= wanted.items()
@@ -49,6 +51,9 @@ def test_an_image_is_what_its_lock_says_is_verified_and_is_not_built_again(built
     ]
     prepared, steps = prepare(built[0])
     assert ([*prepared.images.values()], steps) == ([image.id], [])
+
+
+def test_an_image_is_verified(docker, requirement):
     verification = docker.verify(requirement)
     assert verification.is_right
     lock = Lock(requirement.lock.path, requirement.lock.sha256, {"numpy": "1.16.4"})
@@ -111,6 +116,28 @@ def test_an_environment_that_is_not_in_the_bake_file_is_built_from_its_lock_in_t
     assert prepared.images[environment.name].startswith("sha256:")
     assert (labels["harness.tensorflow"], labels["harness.environment"]) == (version, environment.name)
     assert labels["harness.device"] == device.value
+
+
+def test_images_are_pushed_and_a_runner_that_starts_empty_pulls_them(project, engine, monkeypatch):
+    if not engine.is_here:
+        lacking("a remote engine does not reach this machine's registry")
+    with serving() as registry:
+        monkeypatch.setenv("REGISTRY", f"{registry.address}/team/")
+        # an image of a few bytes travels as one with a base does
+        (project.root / "images" / "cpu.Dockerfile").write_text("FROM scratch\nCOPY uv.txt /uv.txt\n")
+        requirement = project.add(make_name(), "3.11", lock="# nothing: pushed\n")
+        images = DockerBackend(project.root, "test").images
+        try:
+            built, _ = prepare(project)
+            images.push(project.requirements, lambda step: None)
+            engine.api.remove_image(make_tag(requirement), force=True)
+            assert images.find(requirement) is None
+            pulled, steps = prepare(project)
+        finally:
+            with contextlib.suppress(ImageNotFound):
+                engine.api.remove_image(make_tag(requirement), force=True)
+    assert pulled == built
+    assert "pulled in" in steps[-1].words
 
 
 #: Builds the images of a project, and gets a signal while a step runs that would not end by itself.
