@@ -105,11 +105,14 @@ def test_a_launch_of_an_engine_that_falls_silent_ends_at_its_time_limit(behind, 
     eventually(lambda: not list_containers(engine, docker._run))
 
 
-def test_what_an_engine_does_not_answer_takes_nothing_from_the_launch(behind, proxy, engine, docker, requirement):
+def test_a_removal_that_is_not_answered_takes_nothing_from_the_launch(behind, proxy, engine, docker, requirement):
     proxy.swallow(b"DELETE ")
     assert behind.launch(requirement, job("say('end', status='ok')")).status is Status.OK
     assert len(list_containers(engine, docker._run)) == 1
     assert docker.clean(docker._run) == 1
+
+
+def test_artifacts_that_do_not_come_take_nothing_from_the_launch(behind, proxy, requirement):
     proxy.swallow(b"/archive?path=%2Fharness%2Fkit%2Fartifacts")
     source = "open('kit/artifacts/a', 'w').write('1'); say('artifact', name='a'); say('end', status='ok')"
     outcome = behind.launch(requirement, job(source))
@@ -131,8 +134,21 @@ def test_an_engine_that_goes_away_is_a_sentence(behind, proxy, engine, docker, r
     assert docker.clean(docker._run) == 1
 
 
+@pytest.mark.campaign
+def test_an_engine_that_is_silent_from_the_start_is_a_sentence(behind, proxy, requirement):
+    behind._get_image_id(requirement)
+    proxy.freeze()
+    with pytest.raises(CannotRunHereError, match="stopped answering"):
+        behind.launch(requirement, job(STAYS))
+    proxy.thaw()
+
+
 def gone(proxy, engine, image):
     proxy.drop()
+
+
+def silent(proxy, engine, image):
+    proxy.freeze()
 
 
 def restarted(proxy, engine, image):
@@ -168,6 +184,7 @@ FAULTS = [(gone, "stopped answering")]
 FAULTS += [
     pytest.param(fault, words, marks=pytest.mark.campaign)
     for fault, words in (
+        (silent, "stopped answering"),
         (restarted, "stopped answering"),
         (without_image, "No such image"),
     )
