@@ -1,8 +1,11 @@
 import dataclasses
 import re
 
+import pytest
+
 from bench.gpu_image import CudaReport, is_enough, judge, list_cudnn_parts, list_libraries
-from harness.model.environment import Environment
+from harness.environments.catalog import load_environments
+from harness.model.environment import Device, Environment
 
 ENVIRONMENT = Environment(
     "tf2.10", "2.10.1", "3.8", "2022-12-01T00:00:00Z", cuda="11.2", cudnn="8.1", gpu_code="sm_70 compute_80"
@@ -164,3 +167,13 @@ def test_a_newer_minor_version_is_enough_and_an_older_one_is_not():
         ("8.0.5", "8.1", False),
     ):
         assert is_enough(version, built) is enough, (version, built)
+
+
+@pytest.mark.slow
+def test_every_environment_of_the_catalogue_has_its_libraries(project):
+    for environment in load_environments(project).values():
+        if Device.GPU not in environment.devices:
+            continue
+        libraries = list_libraries(environment.cuda, environment.cudnn)
+        assert {"CudaRuntime", "Cublas", "Cudnn"} <= libraries.keys()
+        assert all(re.fullmatch(r"lib\w+\.so[.\d]*", soname) for sonames in libraries.values() for soname in sonames)
