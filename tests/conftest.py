@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeGuard
 
@@ -120,10 +119,9 @@ def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def forks() -> Iterator[Forks]:
-    """Yield the process whose forks run commands."""
-    with Forks() as server:
-        yield server
+def forks() -> Forks:
+    """Return the process whose forks run commands."""
+    return Forks()
 
 
 @pytest.fixture

@@ -1,22 +1,16 @@
 """Commands as forks of a process that has imported all they need, so that a test pays for no imports.
 
-`python -m tests.forked` is that process. A line of its input is a JSON object: `arguments` of the command, `environ`
-and `folder` to run it in, `stdout` and `stderr`, files that take what it says; `point` (`MODULE:NAME`, or empty),
-`count` and `when` (`before`, `after` or `amid` the count-th call) at which it is killed with `kill -9`, and `seconds`
-after which it is where nothing else has ended it. A line of its output is the status that waitpid(2) tells.
+The process is the fork server of multiprocessing.
 """
 
-import gc
 import importlib
-import json
+import multiprocessing
 import os
 import pkgutil
-import selectors
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -34,40 +28,26 @@ NEEDED = ("docker", "jinja2", "pydantic", "typer._adapters")
 #: How the names of variables begin that Python or the loader reads at its start.
 FIXED = ("PYTHON", "LC_", "LANG", "LD_")
 
+#: `MODULE:NAME` of a function (or nothing), and the number of the call `before`, `after` or `amid` which it is killed.
+Point = tuple[str, int, str]
+
 
 class Forks:
-    """The process that forks. A context manager; asked by one thread at a time."""
+    """The fork server, which has the variables that this process has now."""
 
     def __init__(self) -> None:
         self._environ = dict(os.environ)
-        self._asking = threading.Lock()
-        self._server = subprocess.Popen(
-            [sys.executable, "-m", "tests.forked"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=Path(__file__).parents[1],
-            # Ctrl-C is for pytest, which ends it
-            start_new_session=True,
-        )
-
-    def __enter__(self) -> "Forks":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._server.stdin.close()
-        self._server.wait()
-        self._server.stdout.close()
+        self._context = multiprocessing.get_context("forkserver")
+        names = (package.name for package in pkgutil.walk_packages(harness.__path__, "harness."))
+        self._context.set_forkserver_preload([*NEEDED, *(name for name in names if not name.endswith("__main__"))])
 
     def takes(self, environ: Mapping[str, str]) -> bool:
-        """Whether a fork is the same as a process that is started with these variables, and can be asked for now."""
+        """Whether a fork is the same as a process that is started with these variables."""
         mine, other = (
             {name: value for name, value in entry.items() if name.startswith(FIXED)}
             for entry in (self._environ, environ)
         )
-        return mine == other and not self._asking.locked()
+        return mine == other
 
     def ended(
         self,
@@ -77,23 +57,19 @@ class Forks:
         folder: Path,
         stdout: Path,
         stderr: Path,
-        at: tuple[str, int, str] = ("", 1, "after"),
+        at: Point = ("", 1, "after"),
         seconds: float | None = None,
     ) -> int:
         """Run a command, killed at a point or after so many seconds; returns its exit code, negative for a signal."""
-        request = {
-            "arguments": arguments,
-            "environ": dict(environ),
-            **{"folder": str(folder), "stdout": str(stdout), "stderr": str(stderr)},
-            **dict(zip(("point", "count", "when"), at, strict=True)),
-            "seconds": seconds,
-        }
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        with self._asking:
-            self._server.stdin.write(json.dumps(request) + "\n")
-            self._server.stdin.flush()
-            return os.waitstatus_to_exitcode(int(self._server.stdout.readline()))
+        process = self._context.Process(target=command, args=(arguments, dict(environ), folder, (stdout, stderr), at))
+        process.start()
+        process.join(seconds)
+        process.kill()
+        process.join()
+        code = process.exitcode
+        process.close()
+        assert code is not None
+        return code
 
     def run(
         self, arguments: Sequence[str], *, environ: Mapping[str, str], folder: Path, seconds: float
@@ -108,7 +84,7 @@ class Forks:
         return subprocess.CompletedProcess(["harness", *arguments], code, out, err)
 
 
-def die(*_: object) -> None:
+def die() -> None:
     """Be killed."""
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -146,55 +122,25 @@ def patch(point: str, count: int, when: str) -> None:
     setattr(holder, name, classmethod(called) if isinstance(attribute, classmethod) else called)
 
 
-def command(request: dict[str, Any]) -> None:
+def command(
+    arguments: Sequence[str], environ: Mapping[str, str], folder: Path, streams: tuple[Path, Path], at: Point
+) -> None:
     """Be the command; raises SystemExit, as it does."""
     os.setsid()
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    how = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-    output, errors = (os.open(request[name], how, 0o644) for name in ("stdout", "stderr"))
-    for target, source in ((0, nothing), (1, output), (2, errors)):
-        os.dup2(source, target)
-        os.close(source)
+    for target, path in ((1, streams[0]), (2, streams[1])):
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        os.dup2(file, target)
+        os.close(file)
     os.environ.clear()
-    os.environ.update(request["environ"])
+    os.environ.update(environ)
     time.tzset()
     tempfile.tempdir = None
-    os.chdir(request["folder"])
-    sys.argv = ["harness", *request["arguments"]]
+    os.chdir(folder)
+    sys.argv = ["harness", *arguments]
     try:
-        if request["point"]:
-            patch(request["point"], request["count"], request["when"])
+        if at[0]:
+            patch(*at)
     except (AttributeError, ImportError, KeyError):
         traceback.print_exc()
         sys.exit(70)
     run_harness()
-    sys.exit()
-
-
-def wait_for(pid: int, seconds: float | None) -> int:
-    """How a child ended; it is killed after so many seconds."""
-    with selectors.DefaultSelector() as selector:
-        end = os.pidfd_open(pid)
-        selector.register(end, selectors.EVENT_READ)
-        if not selector.select(seconds):
-            os.kill(pid, signal.SIGKILL)
-        os.close(end)
-    return os.waitpid(pid, 0)[1]
-
-
-def main() -> None:
-    """Take lines until there are no more."""
-    names = (package.name for package in pkgutil.walk_packages(harness.__path__, "harness."))
-    for name in [*NEEDED, *(name for name in names if not name.endswith("__main__"))]:
-        importlib.import_module(name)
-    gc.freeze()  # what is imported is never garbage
-    for line in sys.stdin:
-        request = json.loads(line)
-        pid = os.fork()
-        if not pid:
-            command(request)
-        print(wait_for(pid, request["seconds"]), flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -10,16 +10,13 @@ import pytest
 from harness.files import read, replace_file, write_atomically, write_output
 
 
-def test_a_file_is_replaced_and_its_folder_made(tmp_path):
+def test_a_file_is_replaced_as_a_whole(tmp_path):
     for synced in (True, False):
         path = tmp_path / str(synced) / "file"
         for data in ("é\r\n", b"\x00"):
             write_atomically(path, data, synced=synced)
             assert path.read_bytes() == (data.encode() if isinstance(data, str) else data)
         assert list(path.parent.iterdir()) == [path]
-
-
-def test_until_all_is_written_a_reader_sees_the_old_file(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
     with replace_file(path) as part:
@@ -104,12 +101,13 @@ def test_only_regular_files_are_read_and_none_is_waited_for(tmp_path):
             read(path)
 
 
-def test_more_than_is_wanted_is_not_read(tmp_path):
+def test_more_than_is_wanted_or_than_a_file_says_is_read_to_its_end_only(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"12345")
     os.truncate(path, 2**40)
     with pytest.raises(OSError, match=r"it is larger than 1 MiB"):
         read(path, most=2**20)
+    assert read(Path("/proc/self/status")).startswith(b"Name:")
 
 
 def test_reading_takes_the_memory_of_what_the_file_has_not_of_what_it_may_have(tmp_path):
@@ -121,10 +119,6 @@ def test_reading_takes_the_memory_of_what_the_file_has_not_of_what_it_may_have(t
         assert tracemalloc.get_traced_memory()[1] < 2**21
     finally:
         tracemalloc.stop()
-
-
-def test_a_file_that_has_more_than_it_says_is_read_to_its_end():
-    assert read(Path("/proc/self/status")).startswith(b"Name:")
 
 
 def test_nothing_outside_of_a_received_folder_is_read(tmp_path):

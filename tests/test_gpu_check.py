@@ -178,14 +178,11 @@ def test_what_identifies_a_machine_is_masked_and_versions_stay(monkeypatch):
     assert mask.value({"nvidia-cudnn-cu12": "8.9.2.26"}) == {"nvidia-cudnn-cu12": "8.9.2.26"}
 
 
-def test_two_gpus_stay_two_and_one_stays_one():
+def test_two_gpus_stay_two_and_half_a_line_is_masked_as_text(tmp_path):
     mask = Mask({})
     one, other = (mask.text(text) for text in ("00000001:00:00.0 and 0001:00:00.0", "0002:00:00.0"))
     assert one == "0000:01:00.0 and 0000:01:00.0"
     assert other == "0000:02:00.0"
-
-
-def test_half_a_line_of_a_run_that_was_stopped_is_masked_as_text(tmp_path):
     path = tmp_path / "launches.jsonl"
     path.write_text('{"cell": 1}\n{"path": "/home/somebody/w')
     assert Mask({}).file(path) == '{"cell": 1}\n{"path": "~/w'
@@ -202,7 +199,7 @@ def seconds(steps: Mapping[str, Step]) -> float:
     return sum(step.about for step in steps.values() if step.counted)
 
 
-def test_what_is_planned_is_what_the_card_runs(tmp_path):
+def test_what_is_planned_is_what_the_card_runs_with_and_without_an_engine(tmp_path):
     lazy = find_compiled([CARD], HOST)
     steps = steps_on(CARD, HOST.driver, tmp_path, of_quick=["tf1.15-ngc", "tf2.16"], lazy=lazy, has_tf32=True)
     commands = {name: step.typed for name, step in steps.items()}
@@ -215,9 +212,6 @@ def test_what_is_planned_is_what_the_card_runs(tmp_path):
     assert f" -e {lazy} " in commands["lazy"]
     assert " -a cuda_loading=lazy " in commands["lazy"]
     assert seconds(steps) < check.BUDGET
-
-
-def test_without_an_engine_launches_are_in_a_local_environment(tmp_path):
     t4 = Gpu(0, "GPU-1", "Tesla T4", (7, 5), 15 * 2**30)
     steps = steps_on(t4, "550.54.15", tmp_path, without_engine=True)
     assert steps["local"].typed.startswith("harness matrix --gpus 0 --backend local --trust -e tf2.21 ")

@@ -52,7 +52,7 @@ def judge_change(part: str, value: object, *, code=None, **catalog: object) -> C
     return judge(dataclasses.replace(ENVIRONMENT, **catalog), probe(**{part: value} if part else {}), code or {})
 
 
-def test_a_complete_image_takes_one_line_and_one_more_for_the_code_that_was_read():
+def test_a_complete_image_takes_one_line_and_a_missing_library_comes_with_the_loaders_words():
     report = judge(ENVIRONMENT, probe(), {})
     assert report.is_complete
     assert "libcupti.so" in report.opened  # by its second name
@@ -63,9 +63,6 @@ def test_a_complete_image_takes_one_line_and_one_more_for_the_code_that_was_read
         "9 CUDA libraries open: CUDA 11.8 (built for 11.2), cuDNN 8.7.0 (built for 8.1)",
         "GPU code: TensorFlow sm_70 compute_80, cuDNN sm_50 sm_70 sm_80 sm_90, cuBLAS sm_50 sm_70 sm_80 sm_90",
     ]
-
-
-def test_a_missing_library_or_one_whose_own_libraries_are_missing_comes_with_the_loaders_words():
     report = judge_change("asked", probe()["asked"] | {"Cupti": [["libcupti.so.11.2", ABSENT]]})
     assert report.missing == {"libcupti.so.11.2": ABSENT}
     assert f"libcupti.so.11.2: MISSING, {ABSENT}" in report.lines()
@@ -162,16 +159,6 @@ def test_the_names_are_those_that_tensorflow_asks_for():
     assert "libcudnn_ops.so.9" in list_cudnn_parts("9.3")
 
 
-@pytest.mark.slow
-def test_every_environment_of_the_catalogue_has_its_libraries(project):
-    for environment in load_environments(project).values():
-        if Device.GPU not in environment.devices:
-            continue
-        libraries = list_libraries(environment.cuda, environment.cudnn)
-        assert {"CudaRuntime", "Cublas", "Cudnn"} <= libraries.keys()
-        assert all(re.fullmatch(r"lib\w+\.so[.\d]*", soname) for sonames in libraries.values() for soname in sonames)
-
-
 def test_a_newer_minor_version_is_enough_and_an_older_one_is_not():
     for version, built, enough in (
         ("11.8", "11.2", True),
@@ -180,3 +167,13 @@ def test_a_newer_minor_version_is_enough_and_an_older_one_is_not():
         ("8.0.5", "8.1", False),
     ):
         assert is_enough(version, built) is enough, (version, built)
+
+
+@pytest.mark.slow
+def test_every_environment_of_the_catalogue_has_its_libraries(project):
+    for environment in load_environments(project).values():
+        if Device.GPU not in environment.devices:
+            continue
+        libraries = list_libraries(environment.cuda, environment.cudnn)
+        assert {"CudaRuntime", "Cublas", "Cudnn"} <= libraries.keys()
+        assert all(re.fullmatch(r"lib\w+\.so[.\d]*", soname) for sonames in libraries.values() for soname in sonames)

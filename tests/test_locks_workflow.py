@@ -45,13 +45,10 @@ def propose(clone: Path) -> str:
     return summary.read_text()
 
 
-def test_without_newer_versions_nothing_is_proposed(clone):
-    assert "are the newest" in propose(clone)
-    assert git(clone.parent / "me" / "harness.git", "branch", "--list") == ""
-
-
-def test_newer_versions_are_one_pull_request_until_it_is_closed(clone):
+def test_newer_versions_are_one_pull_request_of_lock_files(clone):
     remote = clone.parent / "me" / "harness.git"
+    assert "are the newest" in propose(clone)
+    assert git(remote, "branch", "--list") == ""
     for text in ("new\n", "newer\n"):
         (clone / "requirements.txt").write_text(text)
         assert "requirements.txt" in propose(clone)
@@ -59,13 +56,10 @@ def test_newer_versions_are_one_pull_request_until_it_is_closed(clone):
     created = (clone.parent / "created").read_text().splitlines()
     assert len(created) == 1
     assert "--base main --head locks" in created[0]
-
-
-def test_only_lock_files_are_in_the_commit(clone):
     (clone / "images" / "uv.txt").write_text("new\n")
     (clone / "other").write_text("something\n")
     propose(clone)
-    changed = git(clone.parent / "me" / "harness.git", "show", "--name-only", "--format=", "locks")
+    changed = git(remote, "show", "--name-only", "--format=", "locks")
     assert changed == "images/uv.txt"
 
 

@@ -578,7 +578,7 @@ def images(tmp_path):
     return run_images
 
 
-def test_a_runner_that_is_new_each_night_keeps_the_images_of_releases_in_the_cache(images, tmp_path):
+def test_images_of_releases_are_kept_in_the_cache_of_runners_that_are_new_each_night(images, tmp_path):
     outputs, commands, _ = images("save")
     assert outputs == {"saved": "true"}
     assert "save harness/tf2.15:cpu harness/tf2.21:cpu\n" in commands
@@ -590,9 +590,6 @@ def test_a_runner_that_is_new_each_night_keeps_the_images_of_releases_in_the_cac
     outputs, _, output = images("save", SIZE="7000000000")
     assert (outputs, file.exists()) == ({}, False)
     assert " 9 GB" in output
-
-
-def test_the_key_of_the_cache_depends_on_what_is_measured_and_a_machine_with_images_has_none(images):
     ((_, key),) = images("key")[0].items()
     assert images("key", ARGUMENTS="-s step --seed 7 --shard 1/2")[0] == {"key": key}
     assert images("key", ARGUMENTS="-s step -e tf2.15")[0]["key"] != key

@@ -90,14 +90,12 @@ def test_the_command_has_only_names_and_numbers_of_the_plan(render, results, tmp
         assert read_command(change) == ""
 
 
-def test_a_job_that_measured_nothing_says_why(render, tmp_path):
+def test_a_job_without_results_says_why_and_links_have_no_comment(render, tmp_path, results):
     (tmp_path / "failure").write_text("harness: Docker isn't running.\n``` @all\n")
     _, text = render(tmp_path)
     expected = f"{MARK}### Nothing was measured\n\n```text\nharness: Docker isn't running.\n''' @all\n```\n"
     assert text.rstrip() == expected.rstrip()
-
-
-def test_without_results_or_with_links_there_is_no_comment(render, results, tmp_path):
+    (tmp_path / "comment.md").unlink()
     process, text = render(tmp_path / "nowhere")
     assert (process.returncode, text) == (0, None)
     (results / "failure").symlink_to("/etc/passwd")

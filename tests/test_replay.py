@@ -90,15 +90,11 @@ def workflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workflow:
     return Workflow(tmp_path, monkeypatch)
 
 
-def test_each_nightly_run_takes_the_line_as_of_its_day_and_enters_the_history_under_that_day(workflow):
+def test_nightly_runs_take_the_line_as_of_their_day_and_an_interrupted_one_is_measured_again(workflow):
     nights.replay(workflow.folder)
     assert workflow.measured == [f"{LINE}@2026-08-0{day}" for day in (1, 4, 7)]
     (series,) = figures.read(workflow.folder).series
     assert [point.started[:10] for point in series.points] == ["2026-08-01", "2026-08-04", "2026-08-07"]
-
-
-def test_a_replay_that_was_interrupted_in_its_last_nightly_run_measures_that_one_again(workflow):
-    nights.replay(workflow.folder)
     path = workflow.folder / nights.RECORDS
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
     workflow.measured.clear()
@@ -191,19 +187,18 @@ def planted_days(nights_in_all: int) -> nights.ReplayPlan:
     return nights.ReplayPlan(LINE, BASELINE, days, planted=[PLANTED])
 
 
-def test_a_false_alert_just_before_a_step_does_not_hide_the_step(tmp_path):
+def test_false_alerts_and_missing_nightly_runs_do_not_move_a_step(tmp_path):
     reports = [(13, 12), (14, 12), (15, 14), (16, 14)]
     assert distinct(reports) == [(13, 12)]
     assert delay(reports, 14) == 1
     # the value before the step is higher too, and is an alert of its own
     slower = [0.2 if night == 13 else 0.4 if night >= PLANTED.night else 0.0 for night in range(24)]
-    cells = rows(figures.page([store_replay(tmp_path, planted_days(24), slower)]))["10 % over the last value times"]
+    cells = rows(figures.page([store_replay(tmp_path / "alert", planted_days(24), slower)]))[
+        "10 % over the last value times"
+    ]
     assert cells == ["1 of 1 (2 % to 100 %)", "0", "0", "1"]
-
-
-def test_nightly_runs_that_measured_nothing_do_not_move_a_step(tmp_path):
     slower = [None if 2 <= night < 6 else 0.3 if night >= PLANTED.night else 0.0 for night in range(24)]
-    replay = store_replay(tmp_path, planted_days(24), slower)
+    replay = store_replay(tmp_path / "missing", planted_days(24), slower)
     assert replay.steps == [(PLANTED, PLANTED.night - 4)]
     cells = rows(figures.page([replay]))["10 % over the last value times"]
     assert cells == ["1 of 1 (2 % to 100 %)", "0", "0", "0"]

@@ -22,16 +22,13 @@ def table():
     return results_table
 
 
-def test_a_comparison_that_several_machines_have_is_told_once(table):
+def test_machines_that_agree_are_told_once_and_only_where_all_say_the_same(table):
     agreed = agreements(table)
     assert len(agreed) == sum(head.comparison is not None for head in table.columns)
     assert all(list(entry.compared) == ["a", "b"] for entry in agreed)
     across = [entry for entry in agreed if entry.column.comparison and entry.column.comparison.along == "environment"]
     assert {tuple(entry.verdicts.values()) for entry in across} == {(Verdict.SLOWER, Verdict.SAME)}
     assert {entry.agrees for entry in across} == {False}
-
-
-def test_machines_agree_where_all_say_the_same(table):
     for verdicts, agrees in [
         ((Verdict.SAME, Verdict.SLOWER), False),
         ((Verdict.SLOWER, Verdict.UNCLEAR), None),

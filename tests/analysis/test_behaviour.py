@@ -40,12 +40,9 @@ def entries(behaviour):
     ]
 
 
-def test_each_value_of_the_first_axis_is_an_experiment():
+def test_each_value_of_the_first_axis_is_an_experiment_and_other_axes_part_only_rows_that_depend_on_them():
     behaviour = find_behaviours({observer("tf2.0", name): {name: 1} for name in ("promotion", "indexing")})
     assert [dict(entry.shared) for entry in behaviour] == [{"experiment": "promotion"}, {"experiment": "indexing"}]
-
-
-def test_other_axes_part_only_the_rows_that_depend_on_them():
     observed = {observer("tf2.0", kind=kind): {"same": 1, "other": kind} for kind in ("plain", "numpy")}
     (behaviour,) = find_behaviours(observed)
     assert entries(behaviour) == [
@@ -56,13 +53,10 @@ def test_other_axes_part_only_the_rows_that_depend_on_them():
     assert behaviour.axes == ["kind"]
 
 
-def test_a_cell_that_ran_and_did_not_see_it_is_told_apart_from_one_that_did_not_run():
+def test_a_cell_that_did_not_see_it_is_told_apart_and_versions_are_no_behaviour():
     gone = [Unavailable(observer("tf2.1"), "why")]
     (behaviour,) = find_behaviours({observer("tf1.14"): {"a": 1}, observer("tf2.0"): {"b": 1}}, unavailable=gone)
     assert entries(behaviour)[0] == ("a", {}, [1, NOT_OBSERVED, Status.NOT_AVAILABLE])
-
-
-def test_versions_and_what_the_kit_observes_are_no_behaviour_where_there_is_another():
     (behaviour,) = find_behaviours(
         {observer("tf2.0"): {"tensorflow": "2.0.0", "placed on": ["GPU:0"], "class": "tensor"}}
     )

@@ -12,7 +12,7 @@ from harness.model.run import Unavailable
 from tests.factories import broken, cell, cells, groups, in_blocks, launch, rounds, run
 
 
-def test_why_a_cell_has_no_number():
+def test_why_a_cell_has_no_number_and_one_that_only_observes_is_ok():
     pilot = launch(cell(), number=0)
     failed = broken(cell(), Status.FAILED, 1), broken(cell(), Status.TIMEOUT, 2)
     for case, launches, status in (
@@ -26,9 +26,6 @@ def test_why_a_cell_has_no_number():
     absent = [Unavailable(cell("tf2.1"), "why")]
     assert lookup(run([cell()], unavailable=absent), []).status(cell("tf2.1")) is Status.NOT_AVAILABLE
     assert lookup(run([cell()]), []).status(cell("tf2.1")) is None
-
-
-def test_a_cell_that_only_observes_is_ok_by_its_pilot_alone():
     launches = [launch(cell(), (), number, observations={"traces": number}) for number in (0, 1, 2)]
     index = lookup(run([cell()]), launches[:1])
     assert (index.status(cell()), len(index.observed[cell()])) == (Status.OK, 1)
@@ -49,15 +46,12 @@ def test_a_cell_launched_twice_a_round_has_half_the_variance_there():
     assert index.weight(one, other) == pytest.approx((2.0 + 1.5 + 1.5) / 3.0)
 
 
-def test_cells_of_two_blocks_are_compared_through_the_reference_and_have_its_variance_too():
+def test_cells_of_two_blocks_are_compared_through_the_reference_and_a_residual_is_free_of_what_blocks_met():
     members = cells(["tf1.14", "tf2.0", "tf2.1"], modes=["graph", "eager"])
     one, near, *_, far, beside = members
     index = lookup(run(members, controlled=True), in_blocks(dict.fromkeys(members, 0.01), 4, spread=0.02))
     assert (index.weight(near, one), index.weight(far, one)) == (1.5, 2.0)
     assert (index.weight(far, beside), index.weight(near, far)) == (2.0, 2.0 + 0.5 + 1.0)
-
-
-def test_a_groups_residual_is_free_of_what_its_blocks_met():
     members = cells(["tf1.14", "tf2.0", "tf2.1"], modes=["graph", "eager"])
     met, none = (
         lookup(run(members, controlled=True), in_blocks(dict.fromkeys(members, 0.01), met=value)).residual(*members[:2])

@@ -36,15 +36,12 @@ def test_along_an_axis_plus_stands_against_the_other_value_in_each_environment()
     assert pins(run(pins={}), "unheard of") == {}
 
 
-def test_without_against_plus_stands_against_every_other_value_that_occurs():
+def test_without_against_plus_stands_against_every_other_value_and_alike_entries_have_one_column():
     entry = Comparison("graph", along="mode", plus="graph")
     axes = {**scenario().axes, "mode": ["graph", "eager", "op by op", "xla"]}
     members = [cell(mode=mode) for mode in ("graph", "eager", "op by op")]
     heads = columns(run(members), scenario(axes=axes, compare=[entry]), members)
     assert [other for _, (_, other) in pairs(heads, "graph")] == ["eager", "op by op"]
-
-
-def test_two_entries_that_compare_the_same_sides_have_one_column():
     # from one TensorFlow 2 to the next, the default mode of both releases is eager
     members = cells(["tf2.0", "tf2.1"])
     reversed_ = replace(scenario(), compare=[*reversed(scenario().compare)])

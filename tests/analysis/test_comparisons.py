@@ -43,7 +43,7 @@ def half(compared):
     return (math.log(ends.high) - math.log(ends.low)) / 2.0
 
 
-def test_the_ratio_is_the_cells_time_over_the_others_and_the_verdict_is_the_cells():
+def test_a_ratio_has_its_verdict_and_the_t_interval_of_the_rounds_that_both_have():
     faster, slower, same = family(FAR, BACK, EQUAL).compared()
     assert faster.ratio.value == pytest.approx(math.exp(-0.5))
     assert slower.ratio.value == pytest.approx(math.exp(0.5))
@@ -52,18 +52,12 @@ def test_the_ratio_is_the_cells_time_over_the_others_and_the_verdict_is_the_cell
     assert faster.ratio.rounds == 5
     # the margin is a share
     assert [family(around(math.log(1.05))).compared(margin)[0].verdict for margin in (0.03, 0.06)] == [FASTER, SAME]
-
-
-def test_each_has_the_t_interval_of_its_rounds_and_one_round_has_none():
     one, two, three = family([0.5], [0.09, 0.11], [0.09, 0.10, 0.11]).compared()
     assert one.ratio.interval is None
     assert two.ratio.value == pytest.approx(math.exp(-0.10))
     # two are judged together
     assert half(three) == pytest.approx(student(2, 0.975) * 0.01 / math.sqrt(3.0))
     assert three.level == pytest.approx(0.975)
-
-
-def test_pairs_that_share_no_round_are_not_compared():
     one = family(FAR, EQUAL)
     launches = [measured for measured in one.launches if measured.cell != one.pairs[0][1] or measured.round > 5]
     assert verdicts(replace(one, launches=launches).compared()) == [None, SAME]
@@ -107,21 +101,15 @@ def test_different_work_takes_nothing_of_the_others_level():
     assert (checked.verdict, checked.work.work) == (FASTER, Work.SAME)
 
 
-def test_a_control_beyond_the_margin_withholds_every_verdict():
+def test_a_control_beyond_the_margin_withholds_verdicts_and_one_that_only_reaches_beyond_it_does_not():
     for comparison in family(FAR, EQUAL, AT_THE_MARGIN, BACK, control=around(-0.05)).compared():
         assert (comparison.verdict, comparison.withheld, comparison.settling) == (None, Withheld.CONTROL, None)
-
-
-def test_a_control_that_only_reaches_beyond_the_margin_takes_nothing_away():
     # from -0.03 to 0.07, which is beyond the nearer end of an interval around 0.07
     comparisons = family(around(0.07), FAR, BACK, EQUAL, AT_THE_MARGIN, control=around(0.02, 0.04)).compared()
     assert verdicts(comparisons) == [FASTER, FASTER, SLOWER, SAME, UNCLEAR]
     assert {entry.withheld for entry in comparisons} == {None}
     # nor does one of one round
     assert verdicts(family(FAR, EQUAL, control=[0.5]).compared()) == [FASTER, SAME]
-
-
-def test_different_work_and_few_rounds_stay_what_they_are_under_a_bad_control():
     comparisons = family(FAR, [0.1], [0.1] * 2, [0.5] * 2, fingerprints=differing("0"), control=around(0.05)).compared()
     assert verdicts(comparisons) == [Verdict.DIFFERENT_WORK, None, None, None]
     few, control = Withheld.FEW_ROUNDS, Withheld.CONTROL
@@ -164,7 +152,7 @@ def grown(new, old=0.0, **changes):
     return comparison
 
 
-def test_growth_is_judged_by_its_difference_against_a_piece_of_memory():
+def test_growth_is_judged_by_its_difference_if_both_cells_did_the_same_work():
     for new, old, verdict in (
         (1200.0, 0.0, SLOWER),
         (0.0, 1200.0, FASTER),
@@ -178,9 +166,6 @@ def test_growth_is_judged_by_its_difference_against_a_piece_of_memory():
     assert at_the_margin.verdict is UNCLEAR
     assert 0.0 < at_the_margin.settling.half < 2 * PIECE / CALLS
     assert at_the_margin.settling.rounds > 0
-
-
-def test_growth_in_one_cell_alone_has_no_difference_and_different_work_is_not_judged():
     assert grown(1200.0, memory=()) is None
     launches = [
         replace(entry, fingerprint={"parameters": 1 if entry.cell == OLD else 2}) for entry in quantified(count=3)
@@ -231,7 +216,7 @@ def on_a_shared_core(ratio, *shares, truth=None):
     return comparison
 
 
-def test_what_is_taken_of_one_cell_alone_may_be_the_difference():
+def test_a_difference_that_contention_explains_is_withheld_and_a_larger_one_is_not():
     # both lost 30 %, and of one 36 % were subtracted
     comparison = on_a_shared_core(1.0, 0.36, 0.30, truth=(0.30, 0.30))
     assert comparison.ratio.value == pytest.approx(0.64 / 0.70, rel=0.01)
@@ -239,9 +224,6 @@ def test_what_is_taken_of_one_cell_alone_may_be_the_difference():
     assert 1.0 in comparison.ratio.interval
     # it was judged, so the others' level is divided with it
     assert comparison.withheld.by_times
-
-
-def test_where_less_is_taken_less_is_left_open():
     comparisons = [on_a_shared_core(1.1, share, share) for share in (0.0, 0.1, 0.5)]
     assert [half(entry) for entry in comparisons] == sorted(half(entry) for entry in comparisons)
     assert verdicts(comparisons) == [FASTER, FASTER, None]

@@ -49,7 +49,7 @@ def test_one_round_has_no_interval_and_says_nothing():
         assert find_control(launches) is None
 
 
-def test_other_cells_and_rounds_in_which_either_launch_gave_no_number_do_not_count():
+def test_rounds_and_blocks_in_which_both_launches_gave_a_number_count():
     pairs = controls([0.01, 0.02, 0.03], member=cell())
     others = [launch(cell("tf2.0"), 0.5 * number, number) for number in (1, 2, 3)]
     torn = [
@@ -59,9 +59,6 @@ def test_other_cells_and_rounds_in_which_either_launch_gave_no_number_do_not_cou
         launch(cell(), 0.01, 5, role=Role.CONTROL),
     ]
     assert find_control([*pairs, *others]) == find_control([*pairs, *torn]) == find_control(pairs)
-
-
-def test_of_a_round_in_blocks_it_is_the_pair_that_was_alive_together():
     no_width = Interval(pytest.approx(1.0), pytest.approx(1.0))
     pooled = find_control(in_blocks(dict.fromkeys(cells(), 0.01)))
     assert pooled.estimate == Estimate(pytest.approx(1.0), 4, no_width)

@@ -22,7 +22,7 @@ def logs(*means: float, spread: float = 0.0, rounds: int = 5, seed: int = 1) -> 
     return np.asarray(means) + draw.normal(0.0, spread, (rounds, len(means)))
 
 
-def test_a_straight_line_crosses_where_it_is_zero_in_the_log_of_the_size():
+def test_a_line_crosses_where_it_is_zero_in_the_log_with_the_interval_of_a_t_test():
     (crossing,) = find_order((1.0, 100.0), logs(-1.0, 1.0)).crossings
     assert crossing.at == pytest.approx(10.0)
     assert (crossing.rises, crossing.opens_low, crossing.opens_high) == (True, False, False)
@@ -35,9 +35,6 @@ def test_a_straight_line_crosses_where_it_is_zero_in_the_log_of_the_size():
     assert (crossing.at, crossing.interval) == (pytest.approx(math.sqrt(32 * 1024)), None)
     (crossing,) = find_order((1.0, 2.0, 4.0), logs(-1.0, 0.0, 1.0, rounds=1)).crossings
     assert crossing.at == 2.0
-
-
-def test_the_interval_is_where_the_t_test_does_not_reject():
     values = logs(-0.5, -0.1, 0.2, 0.6, spread=0.05, seed=3)
     (crossing,) = find_order(SIZES, values, ONE).crossings
     rounds = len(values)

@@ -80,7 +80,7 @@ def test_effects_are_what_the_documentation_says(factorial):
             assert effect.parts.together in effect.parts.together_interval
 
 
-def test_two_rounds_have_intervals_and_no_verdict_and_one_has_no_interval():
+def test_two_rounds_or_a_biased_control_give_effects_no_verdict():
     noise = np.random.default_rng(5).normal(0.0, 0.02, (2, 2, 2))
     for effect in effects(noise, MODES, MARGIN):
         assert (effect.verdict, effect.withheld) == (None, Withheld.FEW_ROUNDS)
@@ -90,9 +90,6 @@ def test_two_rounds_have_intervals_and_no_verdict_and_one_has_no_interval():
     assert effects_["tf2.0", "eager"].estimate.interval is effects_["tf2.0", "eager"].parts.alone_interval is None
     assert effects_["tf2.0", "eager"].estimate.value == pytest.approx(2.521, abs=0.001)
     assert effects_["eager",].withheld is Withheld.FEW_ROUNDS
-
-
-def test_what_the_control_shows_has_no_verdict():
     control = pool_control([[0.15, 0.16, 0.15, 0.14, 0.15]])
     for effect in effects(repeated(HEADLINE), MODES, MARGIN, control):
         assert (effect.verdict, effect.withheld) == (None, Withheld.CONTROL)

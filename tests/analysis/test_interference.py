@@ -133,7 +133,7 @@ def at(number, attempt=0, launch_=NOISY, **changes):
     return replace(launch_, round=number, attempt=attempt, role=Role.MEASURE if number else Role.PILOT, **changes)
 
 
-def test_rounds_with_a_disturbed_launch_are_named_with_their_attempt_and_its_first_reason():
+def test_disturbed_rounds_are_named_with_their_attempt_group_and_first_reason():
     stolen = watched(steady_own_cpus_steal_seconds=5.0)
     other = replace(stolen, cell=cell(mode="eager"))
     interference = find_noisy_rounds(
@@ -144,9 +144,6 @@ def test_rounds_with_a_disturbed_launch_are_named_with_their_attempt_and_its_fir
         (group, 1, 0): f"step tf1.14 fit float32 eager: {describe_interference(stolen)}",
         (group, 2, 1): f"step tf1.14 fit float32 graph: {describe_interference(NOISY)}",
     }
-
-
-def test_groups_are_told_apart_and_pilots_and_broken_launches_disturb_no_round():
     assert list(find_noisy_rounds([at(1), at(1, group="another")])) == [(NOISY.group, 1, 0), ("another", 1, 0)]
     assert find_noisy_rounds([at(0), broken(cell(), Status.FAILED, 1)]) == {}
     assert find_noisy_rounds([replace(at(1), role=Role.CONTROL)]) != {}
@@ -178,7 +175,7 @@ TIMES = dict(zip(cells(calls=("fit", "train_on_batch"), modes=["graph"]), [0.01]
 BUSY = NOISY.resources
 
 
-def test_a_disturbed_round_whose_repetition_counts():
+def test_a_disturbed_round_counts_or_its_repetition():
     launches = [*rounds(TIMES, count=2, resources=QUIET)]
     launches[-1] = last = replace(launches[-1], resources=BUSY)
     second_round = [entry for entry in launches if (entry.round, entry.group) == (2, last.group)]
@@ -188,9 +185,6 @@ def test_a_disturbed_round_whose_repetition_counts():
     (disturbed,) = interference.disturbed
     assert (disturbed.group, disturbed.round, disturbed.repeated) == (launches[-1].group, 2, True)
     assert disturbed.reason == f"{launches[-1].cell}: {describe_interference(launches[-1])}"
-
-
-def test_a_disturbed_round_that_counts():
     interference = find_interference(run(TIMES), [replace(entry, resources=BUSY) for entry in rounds(TIMES, count=2)])
     assert (len(interference.disturbed), interference.rounds, interference.repeated) == (4, 4, 0)
     assert not find_interference(run(TIMES), [launch(cell(), number=0, resources=BUSY)]).disturbed

@@ -29,25 +29,19 @@ def compared(times=TIMES, **planted):
     return {(value.compared.cell, value.compared.other): value.compared for value in values if value.compared}
 
 
-def test_a_cell_that_is_slower_alone_is_found_in_its_comparisons_and_in_no_other():
+def test_a_side_effect_is_found_and_widens_the_interval_and_withholds_what_is_near_the_margin():
     assert not any(value.bias for value in compared().values())
     by_pair = compared(alone={NEW: 1.1})
     assert {pair for pair, comparison in by_pair.items() if comparison.bias} == {
         pair for pair in by_pair if NEW in pair
     }
     assert 1.1 in by_pair[NEW, OLD].bias.interval
-
-
-def test_what_is_found_widens_the_interval_on_both_sides_by_as_much():
     plain, biased = (compared(alone=by)[NEW, OLD] for by in ({}, {NEW: 1.1}))
     assert plain.ratio.value == biased.ratio.value
     wider = abs(math.log(biased.bias.value))
     for end, sign in (("high", 1.0), ("low", -1.0)):
         before, after = (math.log(getattr(value.ratio.interval, end)) for value in (plain, biased))
         assert after - before == pytest.approx(sign * wider)
-
-
-def test_a_verdict_nearer_to_the_margin_than_the_bias_is_withheld_and_one_beyond_it_stands():
     near, far = {**TIMES, NEW: 0.0112}, {**TIMES, NEW: 0.02}
     assert compared(near)[NEW, OLD].verdict is Verdict.SLOWER
     withheld = compared(near, alone={NEW: 1.1})[NEW, OLD]

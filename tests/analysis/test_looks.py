@@ -63,7 +63,7 @@ def test_a_run_that_ended_as_planned_has_all_of_the_level():
     assert (plain.verdict, later.verdict) == (Verdict.FASTER, Verdict.UNCLEAR)
 
 
-def test_a_group_is_known_well_enough_as_soon_as_its_verdicts_are_settled():
+def test_a_group_whose_verdicts_are_settled_is_known_well_enough_and_keeps_its_level():
     for mean, width in ((0.5, 0.0), (0.0, 0.0), (math.log(1.03), math.inf)):
         one = family(around(mean, 0.004, LOOKS[0]))
         assert list(widths(one.run, one.launches).values()) == [width], mean
@@ -71,9 +71,6 @@ def test_a_group_is_known_well_enough_as_soon_as_its_verdicts_are_settled():
     one = family(around(0.5, 0.01, 7))
     (width,) = widths(one.run, one.launches).values()
     assert 0.0 < width < math.inf
-
-
-def test_a_verdict_that_ended_its_group_keeps_its_level_if_it_is_unclear_among_more():
     share = compute_settling_share(LOOKS[0])
     for mean, spread, others in ((0.5, 0.03, 0), *((0.1, 0.012, others) for others in range(4))):
         one = family(around(mean, spread, LOOKS[0]), *([around(0.0, 0.0001, LOOKS[0])] * others))
@@ -87,7 +84,7 @@ def test_a_verdict_that_ended_its_group_keeps_its_level_if_it_is_unclear_among_m
         assert comparison.level == pytest.approx(0.95), reason
 
 
-def test_each_look_at_claims_has_at_least_half_as_many_rounds_again():
+def test_looks_at_claims_have_half_as_many_rounds_again_on_each_machine():
     for first, last, looks in [
         (3, 30, [3, 6, 12, 30]),
         (2, 30, [2, 4, 8, 16, 30]),
@@ -95,9 +92,6 @@ def test_each_look_at_claims_has_at_least_half_as_many_rounds_again():
         (2, 2, [2]),
     ]:
         assert list_looks_at_claims(first, last) == looks
-
-
-def test_a_merged_run_has_looks_at_the_claims_of_each_machine():
     claimed = Claim(issue=parse("T#1"), reported="", worse=ClaimSide("tf1.14", {}), better=None, ratio=None)
     merged = scenario(axes={"call": ["0"], MACHINE: ["m-a", "m-b"]})
     assert {worse.axes[MACHINE] for worse, _ in find_claim_cells([], merged, claimed)} == {"m-a", "m-b"}

@@ -43,7 +43,7 @@ def scattered(count, spread):
     return 1e-4 * np.exp(spread * np.resize([1.0, -1.0], count))
 
 
-def test_what_a_group_knows_beyond_the_comparisons_own_launches_is_lent_and_four_degrees_at_most():
+def test_what_a_group_knows_is_lent_to_its_own_comparisons_four_degrees_at_most():
     variances, freedom = lent([1e-4, 4e-4, 2e-4], 2.0, Residual(3e-4, 8.0))
     assert variances == pytest.approx([14e-4 / 6.0, 20e-4 / 6.0, 16e-4 / 6.0])
     assert freedom.tolist() == [6.0] * 3
@@ -52,9 +52,6 @@ def test_what_a_group_knows_beyond_the_comparisons_own_launches_is_lent_and_four
         assert variances == pytest.approx([(lends * 3e-4 + 2.0 * 1e-4) / (lends + 2.0)]), known_degrees
         assert freedom.tolist() == [2.0 + lends], known_degrees
     assert [part.size for part in lent(np.empty(0))] == [0, 0]
-
-
-def test_each_comparison_is_lent_by_its_own_group():
     measured = np.full(3, 1e-4)
     groups = [Residual(2e-4, 12.0), None, Residual(3e-4, 5.0)]
     moderated = moderate(Logs(np.zeros(3), measured, np.ones(3), degrees(measured)), [2.0, 1.0, 1.0], groups)
@@ -63,7 +60,7 @@ def test_each_comparison_is_lent_by_its_own_group():
     assert moderated.freedom.tolist() == [8.0, 4.0, 5.0]
 
 
-def test_otherwise_the_groups_residual_lends():
+def test_otherwise_the_groups_residual_lends_less_where_variances_differ():
     for measured, freedom_ in [
         # three rounds are too few to estimate a weight from
         (np.full(12, 1e-4), 2.0),
@@ -75,9 +72,6 @@ def test_otherwise_the_groups_residual_lends():
         variances, freedom = lent(measured, freedom_, Residual(2e-4, 100.0))
         assert variances == pytest.approx((PRIOR_FREEDOM * 2e-4 + freedom_ * measured) / (PRIOR_FREEDOM + freedom_))
         assert freedom.tolist() == [freedom_ + PRIOR_FREEDOM] * measured.size
-
-
-def test_variances_that_differ_by_more_than_four_degrees_allow_are_lent_less():
     quiet, loud = (1e-4 * math.exp(sign * LENDS_TWO) for sign in (-1.0, 1.0))
     variances, freedom = lent([quiet, loud, quiet, loud], 4.0, Residual(1e-4, 100.0))
     assert freedom == pytest.approx(np.full(4, 4.0 + 2.0))

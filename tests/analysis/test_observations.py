@@ -62,7 +62,7 @@ def test_values_are_alike():
         assert are_equal(other, one) is same
 
 
-def test_the_commit_of_an_environment_is_the_first_that_its_launches_report():
+def test_commits_and_versions_are_told_once():
     launches = [
         launch(cell(), observations={}),
         launch(cell(environment="tf2.0"), observations={GIT_VERSION: "v2.0.0-rc2"}),
@@ -71,9 +71,6 @@ def test_the_commit_of_an_environment_is_the_first_that_its_launches_report():
     assert find_commit(launches, "tf1.14") == "v1.14.0-rc1"
     assert find_commit(launches, "tf2.0") == "v2.0.0-rc2"
     assert find_commit(launches, "tf2.15") == ""
-
-
-def test_a_version_of_an_installed_package_is_told_as_one():
     pins = {"tensorflow-cpu": "2.15.1", "keras": "2.15.0"}
     assert is_version("tensorflow", Observed(["2.15.1"]), pins)
     assert is_version("keras", Observed(["2.2.4-tf"]), pins)

@@ -36,12 +36,19 @@ def untold_of(*launches):
     return Results(run([ON_GPU]), measured).untold_on_device
 
 
-def test_shares_are_of_the_steps_under_the_profiler_and_counts_are_a_step():
+def test_shares_of_the_steps_under_the_profiler_tell_what_is_launch_bound():
     (recording,) = collect_recordings([pilot(), launch(ON_GPU, 0.05, 1)]).values()
     assert recording == OnDevice(0.07, 0.02, 0.31, 412.0, 2.0, slower=2.0)
     assert recording.nothing == pytest.approx(0.91)
     # without a pilot, the first launch has told
     assert list(collect_recordings([launch(ON_GPU, 0.05, 1, resources=SEEN)])) == [ON_GPU]
+    for kernels, slower, bound in [
+        (0.3, 2.0, False),
+        (0.3, 1.2, True),
+        (0.51, 0.9, False),
+        (0.49, 0.9, True),
+    ]:
+        assert OnDevice(kernels, 0.0, None, 1.0, 0.0, slower).is_launch_bound is bound
 
 
 def test_what_was_not_told_is_no_zero():
@@ -57,16 +64,6 @@ def test_what_was_not_told_is_no_zero():
         )
         complete = OnDevice(0.07, 0.02, 0.31, 412.0, 2.0, slower=2.0)
         assert recording == ([replace(complete, **changed[name])] if name in changed else []), name
-
-
-def test_a_step_is_launch_bound_where_kernels_fill_no_half_of_it_under_the_profiler_and_without():
-    for kernels, slower, bound in [
-        (0.3, 2.0, False),
-        (0.3, 1.2, True),
-        (0.51, 0.9, False),
-        (0.49, 0.9, True),
-    ]:
-        assert OnDevice(kernels, 0.0, None, 1.0, 0.0, slower).is_launch_bound is bound
 
 
 @given(*[st.floats(0.0, 1e6) for _ in range(5)])

@@ -17,7 +17,7 @@ def printing(values, unit="s"):
     return launch(CELL, (0.1,), observations={SAVED: mean, NUMBERS: {SAVED: values}, NUMBER_UNITS: units})
 
 
-def test_the_unit_is_that_of_all_launches_and_zeros_have_any():
+def test_units_and_ratios_of_printed_numbers():
     assert printed.unit_of(SAVED, [printing([1.0]), printing([0.0], "")]) == "s"
     assert printed.unit_of(SAVED, [printing([1.0], "")]) == ""
     # numbers of which only some have a unit are not compared
@@ -25,9 +25,6 @@ def test_the_unit_is_that_of_all_launches_and_zeros_have_any():
     assert printed.unit_of(SAVED, some) is None
     assert [one.status for one in launches_of(SAVED, some)] == [Status.NOT_AVAILABLE] * 2
     assert [one.status for one in launches_of(SAVED, some[:1])] == [Status.OK]
-
-
-def test_a_quantity_is_a_ratio_if_both_of_its_numbers_are_quantities_too():
     names = ["half", "single", "half/single", "ms/step"]
     compare = [
         Comparison(name, along="environment", of=quantity)

@@ -94,12 +94,9 @@ def test_growth_is_found_in_all_launches_together_or_the_values_are_too_few(roun
     assert growth.last / growth.first == pytest.approx(2.65, rel=0.1)
 
 
-def test_four_values_in_three_launches_are_enough_and_three_values_never():
+def test_four_values_in_three_launches_are_enough_and_rarely_grow_without_a_trend():
     assert find_growth(TOOK, print_values(1.0, 1.3, 1.6, 2.0, rounds=2)).is_certain
     assert find_growth(TOOK, print_values(1.0, 1.5, 2.0, rounds=9)) is None
-
-
-def test_values_without_a_trend_rarely_grow():
     launches = [print_values(*[1.0] * 5, noise=0.3, seed=seed) for seed in range(300)]
     assert sum(find_growth(TOOK, series) is not None for series in launches) <= 3
 
@@ -129,13 +126,10 @@ def test_settings_are_an_axis_with_verdicts_and_the_number_has_no_median(unit):
     assert not split.by_setting
 
 
-def test_a_table_has_the_unit_that_the_script_printed():
+def test_settings_are_in_tables_with_their_unit_and_in_files_for_programs():
     for unit, symbol in {"s": "ms", "": ""}.items():
         results = make_results(print_values(0.02, cells=(OLD, NEW), unit=unit), [OLD, NEW])
         assert [format.unit_of(table).symbol for table in results.all_tables if table.quantity == TOOK] == [symbol]
-
-
-def test_settings_are_in_the_files_for_programs():
     results = make_results(print_values(1.0, 9.0, labels=["batch", ["32", "7"], False], rounds=1, noise=0.0), [OLD])
     row = next(csv.DictReader(io.StringIO(csv_.render(results), newline="")))
     assert [row[f"{TOOK} (batch={size})"] for size in (32, 7)] == ["1.0", "9.0"]

@@ -86,7 +86,7 @@ def test_data_handling_counts_with_all_that_it_calls():
         assert sum_matching(profile(*functions), patterns) == pytest.approx(share), patterns
 
 
-def test_by_cumulative_time_a_chain_of_wrappers_moved_once():
+def test_moves_are_between_shares_and_a_chain_of_wrappers_moves_once():
     """`fit` only calls `step`; `run` is called by others too, so what calls it is no mere wrapper."""
     functions = (
         function("fit", own=0.1, cumulative=10.0),
@@ -99,9 +99,6 @@ def test_by_cumulative_time_a_chain_of_wrappers_moved_once():
     assert len(find_moves(one, other, 9, own=True)) == 5
     # what wraps in one profile alone is compared
     assert "nn.fit" in [move.name for move in find_moves(one, profile(function("fit")), 9, own=False)]
-
-
-def test_a_function_s_move_is_between_shares_and_says_seconds_a_step():
     eager = profile(function("backprop", own=8.0), function("fetch", own=2.0), calls=10, steps=2)
     graph = profile(function("run", own=1.0), function("fetch", own=1.0), calls=10)
     functions = {move.name: move for move in find_moves(eager, graph, 3, own=True)}
@@ -139,15 +136,12 @@ def test_a_function_stands_below_the_one_that_called_it_and_is_as_wide_as_its_ti
     assert compute_depth(laid([(1.0, [0] * 5000)])) == MAX_DEPTH
 
 
-def test_a_box_is_compared_with_the_same_stack_of_another_profile():
+def test_a_box_is_compared_with_its_stack_and_own_seconds_are_those_of_samples_or_of_the_profiler():
     one, base = (tree(profile(*map(function, "abc"), stacks=stacks)) for stacks in ([(3.0, [0, 1])], [(1.0, [0, 2])]))
     assert [(frame.name, frame.width, frame.base) for frame in list_frames(one, 0.0, base, 2.0)] == [
         ("nn.a", 1.0, 2 / 3),
         ("nn.b", 1.0, 0.0),
     ]
-
-
-def test_own_seconds_of_a_step_are_those_of_samples_or_of_the_profiler():
     measured = profile(function("a", own=2.0), function("b", own=6.0), stacks=[(3.0, [0]), (1.0, [0, 1])])
     steps = measured.calls * measured.steps
     assert sum_own_seconds(measured, sampled=True) == {"nn.a": 3.0 / steps, "nn.b": 1.0 / steps}

@@ -80,7 +80,7 @@ def test_a_launch_that_has_no_such_value_is_not_available(snapshot):
 SINGLE = [Sample(at / 1000.0, 1, at / 2000.0) for at in range(1, 201)]
 
 
-def test_a_percentile_is_that_of_a_launchs_single_steps():
+def test_a_percentile_is_that_of_single_steps_and_near_a_jump_few_slow_steps_decide():
     for quantity, clock, expected in (
         ("p95", Clock.WALL, 0.19005),
         ("p99", Clock.WALL, 0.19801),
@@ -89,9 +89,6 @@ def test_a_percentile_is_that_of_a_launchs_single_steps():
         (launch_,) = launches_of(quantity, [phased(samples=random.Random(1).sample(SINGLE, 200))], clock)
         assert [sample.seconds for sample in launch_.samples] == [pytest.approx(expected)], (quantity, clock)
         assert compute_subtracted_share(launch_) == 0.0, (quantity, clock)
-
-
-def test_a_percentile_near_a_jump_is_one_that_few_slow_steps_decide():
     for slow, quantity, is_near in ((2, "p99", True), (2, "p95", False), (0, "p99", False), (20, "p99", False)):
         seconds = [
             Sample(0.01 * random.Random(at).gauss(1.0, 0.02) * (5.0 if at < slow else 1.0), 1) for at in range(200)
@@ -100,7 +97,7 @@ def test_a_percentile_near_a_jump_is_one_that_few_slow_steps_decide():
     assert not is_near_jump("p99", [])
 
 
-def test_growth_is_the_slope_over_the_calls():
+def test_growth_is_the_slope_over_the_calls_and_of_a_cell_the_mean_with_an_interval():
     assert [growth(leaking(growth_)) for growth_ in (1000, -30, 0)] == pytest.approx([1000, -30, 0.0])
     assert growth(leaking(1000, points=[0, 5])) == pytest.approx(1000)
     for points in ([], [0], [5, 5]):
@@ -112,9 +109,6 @@ def test_growth_is_the_slope_over_the_calls():
     # it may be negative, and has no logarithm
     with pytest.raises(ValueError, match="growth_estimate"):
         launches_of("memory growth", [leaking(1000)])
-
-
-def test_a_cells_growth_is_the_mean_over_its_rounds_with_an_interval():
     launches = [leaking(growth_, number) for number, growth_ in enumerate([990, 1000, 1010], 1)]
     estimate = growth_estimate(launches)
     # t of two degrees of freedom is 4.303, and the standard deviation 10
@@ -126,16 +120,13 @@ def test_a_cells_growth_is_the_mean_over_its_rounds_with_an_interval():
     assert narrow.interval.high < estimate.interval.high
 
 
-def test_one_round_has_no_interval_and_launches_of_one_round_are_one_value():
+def test_values_are_one_per_round_and_differences_of_the_rounds_that_both_have():
     launches = [leaking(900), leaking(1100, role=Role.CONTROL)]
     assert growths(launches) == {1: pytest.approx(1000)}
     assert growth_estimate(launches).interval is None
     equal = growth_estimate([leaking(0, number) for number in range(1, 4)])
     assert (equal.value, equal.interval) == (0.0, Interval(0.0, 0.0))
     assert growths([leaking(1000, status=Status.OOM)]) == {}
-
-
-def test_a_difference_is_of_the_rounds_that_both_have():
     one = {1: 1010.0, 2: 1020.0, 3: 5.0}
     other = {1: 10.0, 2: 20.0, 4: 7.0}
     difference = growth_difference(one, other)

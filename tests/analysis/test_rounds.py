@@ -55,12 +55,9 @@ def test_of_a_round_begun_twice_the_latest_complete_attempt_counts():
         assert select_counted(plan, [*before, *counted, *after]) == counted, case
 
 
-def test_the_latest_pilot_is_a_cells_pilot():
+def test_the_latest_pilot_counts_and_a_series_has_the_centres_by_round():
     early, late = broken(GRAPH, Status.INTERRUPTED), launch(GRAPH, number=0, attempt=1)
     assert pilots([late, early, launch(GRAPH)]) == {GRAPH: late}
-
-
-def test_a_series_has_the_centres_by_round_and_leaves_out_what_gave_none():
     launches = [launch(GRAPH, 0.01, 1), broken(GRAPH, Status.FAILED, 2), launch(GRAPH, (), 3), launch(GRAPH, 0.02, 4)]
     assert series(launches)[GRAPH] == pytest.approx({1: 0.01, 4: 0.02})
     assert series([launch(GRAPH, samples=[Sample(7.0, 1)])])[GRAPH] == pytest.approx({1: 7.0})
@@ -74,7 +71,7 @@ def test_a_series_has_the_centres_by_round_and_leaves_out_what_gave_none():
 SIX = cells(["tf1.14", "tf2.0", "tf2.1"])
 
 
-def test_the_references_centre_is_the_mean_of_its_blocks():
+def test_a_reference_in_blocks_has_their_mean_and_its_attempts_are_complete():
     first = [launch(GRAPH, 0.01), launch(GRAPH, 0.04, role=Role.CONTROL), launch(EAGER, 0.02)]
     centres = series([*first, launch(GRAPH, 0.08, role=Role.CONTROL, block=1), launch(OTHER, 0.16, block=1)])
     assert (centres[GRAPH][1], centres[EAGER][1], centres[OTHER][1]) == pytest.approx((0.04, 0.04, 0.08))
@@ -82,9 +79,6 @@ def test_the_references_centre_is_the_mean_of_its_blocks():
     torn = broken(GRAPH, Status.OOM, 1, role=Role.CONTROL, block=1)
     centres = series([launch(GRAPH, 0.01), launch(EAGER, 0.02), torn, launch(OTHER, 0.16, block=1)])
     assert (centres[GRAPH][1], centres[EAGER][1], centres[OTHER][1]) == pytest.approx((0.01, 0.02, 0.16))
-
-
-def test_an_attempt_in_blocks_has_more_launches_than_it_needs_and_is_complete():
     complete = in_blocks(dict.fromkeys(SIX, 0.01), 1)
     assert select_counted(run(SIX, controlled=True).plan, complete) == complete
     torn = [replace(entry, attempt=1) for entry in complete[:-1]]
@@ -245,7 +239,7 @@ def taking(seconds, number=1, **changes):
     return replace(launch(cell(), number=number), seconds=seconds, **changes)
 
 
-def test_a_round_costs_what_its_launches_took_the_controls_too():
+def test_what_a_round_costs_and_what_a_cpu_quota_adds_to_a_budget():
     group = launch(cell()).group
     control = taking(2.0, role=Role.CONTROL)
     for launches, costs in (
@@ -256,8 +250,6 @@ def test_a_round_costs_what_its_launches_took_the_controls_too():
     ):
         assert seconds_per_round(launches) == pytest.approx(costs), launches
 
-
-def test_under_a_cpu_quota_the_budget_of_a_suite_is_longer():
     def under(quota):
         return launch(cell(), resources={CPU_QUOTA: quota, "steady_own_cpus": 2.0})
 

@@ -43,7 +43,7 @@ def with_card(**changes):
     return {**HOST, "gpus": [{**CARD, **changes}]}
 
 
-def test_another_gpu_is_another_machine_unless_it_is_not_used():
+def test_another_gpu_or_engine_is_another_machine_if_it_is_used():
     t4 = with_card(name="NVIDIA T4")
     one, other = run(asked=GPU, host=with_card()), run(asked=GPU, host=t4)
     name, *values = "GPU 0 name", CARD["name"], "NVIDIA T4"
@@ -56,9 +56,6 @@ def test_another_gpu_is_another_machine_unless_it_is_not_used():
     assert compare_machines(one, moved) == []
     unknown = run(asked=GPU, host={**HOST, "gpus": "not known: no driver"})
     assert [machine.name for machine in compare_machines(one, unknown)] == ["gpus"]
-
-
-def test_of_a_remote_engine_the_machine_is_its_own():
     remote = BackendFacts("docker", where=REMOTE, architecture="x86_64", cpus=8, memory_bytes=2**34)
     one, other = run(backend=remote), run(backend=remote, host={"cpu": "a laptop", "cores": 4})
     assert compare_machines(one, other) == []

@@ -14,7 +14,7 @@ def points(seconds, **changes):
     return [point for _, of_table in tables for point in of_table]
 
 
-def test_speed_up_is_the_time_on_the_fewest_cores_over_the_time_on_these():
+def test_speed_up_is_over_the_fewest_cores_and_of_the_same_work():
     one, two, four = points({"1": 0.08, "2": 0.05, "4": 0.04})
     assert [point.cores for point in (one, two, four)] == [1, 2, 4]
     assert one.speed_up is one.efficiency is None
@@ -26,9 +26,6 @@ def test_speed_up_is_the_time_on_the_fewest_cores_over_the_time_on_these():
     assert interval.low < 2.0 < interval.high
     assert two.compared.ratio.inverse == two.speed_up
     assert two.efficiency.interval.high == pytest.approx(interval.high / 3.0)
-
-
-def test_different_work_cpu_time_and_one_number_of_cores_have_no_speed_up():
     _, two = points({"1": 0.08, "2": 0.05}, outputs={"1": 1.0, "2": 2.0})
     assert two.speed_up is two.efficiency is None
     assert points({"1": 0.08, "2": 0.05}, asked={"clock": Clock.CPU}) == points({"2": 0.08}) == []

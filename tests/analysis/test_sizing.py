@@ -92,7 +92,7 @@ def test_the_best_number_of_samples_by_the_formula():
     assert (rounded.warmup, rounded.measure) == (0.55, pytest.approx(2.05))
 
 
-def test_the_best_number_of_turns_by_the_formula_and_by_what_neighbours_differ_by():
+def test_the_best_number_of_turns_by_what_neighbours_differ_by():
     rates = [0.01 * (1.0 + SCATTER * (-1) ** (index // 2)) for index in range(COUNT)]
     # of fifteen differences seven are of two scatters
     apart = 7 / 15 * (2.0 * SCATTER) ** 2 / 2.0
@@ -100,9 +100,6 @@ def test_the_best_number_of_turns_by_the_formula_and_by_what_neighbours_differ_b
     assert suggest_lengths(pilot(rates, cost=cost, calls_per_sample=10), BETWEEN).turns in (30, 31)
     slow = [0.01 * (1.0 + SCATTER * (-1) ** (index // 8)) for index in range(COUNT)]
     assert suggest_lengths(pilot(slow, cost=cost, calls_per_sample=10), BETWEEN).turns < 20
-
-
-def test_neighbours_that_are_alike_tell_less_than_their_number():
     wave = [0.01 * (1.0 + SCATTER * math.sin(index * math.tau / 32.0)) for index in range(64)]
     mixed = random.Random(5).sample(wave, 64)
     assert suggest_lengths(pilot(wave), BETWEEN).measure > 1.5 * suggest_lengths(pilot(mixed), BETWEEN).measure
@@ -120,14 +117,11 @@ def test_lengths_have_limits_and_a_launch_costs_at_least_a_sample():
     assert suggest_lengths(unknown, BETWEEN).measure == suggest_lengths(pilot(scatter=0.9, cost=EACH), BETWEEN).measure
 
 
-def test_what_the_pilot_measured_too_early_is_warmed_up_next_time():
+def test_what_was_measured_too_early_is_warmed_up_and_a_group_takes_its_longest_lengths():
     rates = [0.03] * 4 + [0.01 * (1.0 + SCATTER * (-1) ** index) for index in range(COUNT)]
     estimate = suggest_lengths(pilot(rates, warm_up=0.5), BETWEEN)
     # four samples of ten steps
     assert (estimate.warmup, estimate.measure) == pytest.approx((0.5 + 4 * 0.3, 20 * EACH))
-
-
-def test_a_group_is_measured_alike_by_the_longest_that_any_of_its_cells_asks_for():
     long_warm_up, long_measure = pilot(warm_up=2.0), pilot(member=cell(mode="eager"), scatter=2.0 * SCATTER)
     other_group = pilot(member=cell(call="train_on_batch"), scatter=4.0 * SCATTER, warm_up=9.0)
     both = samplings(OPEN, [long_warm_up.group, other_group.group], [long_warm_up, long_measure, other_group])
@@ -170,7 +164,7 @@ def test_without_a_pilot_that_gave_a_number_it_is_the_shortest():
     assert sampling_of(OPEN, pilot()).measure_seconds == pytest.approx(20 * EACH)
 
 
-def test_pilots_launched_twice_in_any_group_tell_what_launches_differ_by():
+def test_what_pilots_tell_of_launches_and_that_fixed_calls_ask_for_no_length():
     apart = 0.2
     for member in (cell(), cell(call="train_on_batch")):
         twins = [pilot([0.01 * math.exp(sign * apart / 2.0)] * 9, member=member) for sign in (-1, 1)]
@@ -178,16 +172,13 @@ def test_pilots_launched_twice_in_any_group_tell_what_launches_differ_by():
         eager = pilot(member=cell(mode="eager"))
         lengths = samplings(OPEN, [eager.group], [eager, *twins])[eager.group]
         assert lengths.measure_seconds == suggest_lengths(eager, expected).measure < 20 * EACH, member
-
-
-def test_what_fixes_its_own_calls_asks_for_no_length():
     slow = replace(pilot(), samples=[Sample(5.0, 1)], calls_per_sample=None, phases={"warm up": 9.0})
     leaky = replace(slow, samples=[Sample(5.0, 50)] * 20, memory=[(0, 1), (1000, 2)])
     other = pilot()
     assert samplings(OPEN, [other.group], [other, slow, leaky]) == samplings(OPEN, [other.group], [other])
 
 
-def test_for_percentiles_a_sample_is_a_step_and_a_launch_has_a_thousand():
+def test_a_group_has_as_many_turns_as_a_cell_asks_for_but_none_for_percentiles():
     one, planned = pilot(), replace(OPEN, turns=15)
     lengths = samplings(planned, [one.group, "other"], [one], [one.group])
     assert (lengths[one.group].calls_per_sample, lengths[one.group].turns) == (1, None)
@@ -195,9 +186,6 @@ def test_for_percentiles_a_sample_is_a_step_and_a_launch_has_a_thousand():
     assert lengths["other"] == samplings(planned, ["other"], [one])["other"]
     fixed = Sampling(warmup_seconds=0.1, measure_seconds=0.3, turns=5)
     assert samplings(fixed, [one.group], [], [one.group])[one.group] == replace(fixed, calls_per_sample=1, turns=None)
-
-
-def test_a_plan_with_turns_gets_as_many_as_any_cell_of_the_group_asks_for():
     few, many = pilot(), pilot(member=cell(mode="eager"), scatter=2.0 * SCATTER)
     planned = Sampling(turns=USUAL_TURNS)
     assert samplings(planned, [few.group], [few])[few.group].turns == suggest_lengths(few, BETWEEN).turns
@@ -243,16 +231,13 @@ def of_times(member, launches):
     return student(len(logs) - 1) * deviation / math.sqrt(len(logs))
 
 
-def test_from_the_first_look_on_it_is_half_the_interval_on_the_log_scale():
+def test_a_width_is_half_the_interval_from_the_first_look_on_and_the_level_is_divided():
     assert only(family([AT_MARGIN] * (ENOUGH - 1))) == math.inf
     one = family(around(AT_MARGIN, 0.01, ENOUGH))
     assert only(one) == pytest.approx(student(5) * math.sqrt(6.0 / 5.0) * 0.01 / math.sqrt(6.0))
     # the rounds are those of the best measured cell
     torn = [entry for entry in one.launches if entry.cell != one.pairs[0][1] or entry.round < ENOUGH]
     assert only(replace(one, launches=torn)) < math.inf
-
-
-def test_each_group_has_its_own_and_the_level_is_divided_among_all_of_the_table():
     one = family(around(0.0, 0.01, 9), around(0.0, 0.04, 9))
     narrow, wide = width_by_group(one).values()
     assert wide == pytest.approx(4.0 * narrow)
@@ -260,7 +245,7 @@ def test_each_group_has_its_own_and_the_level_is_divided_among_all_of_the_table(
     assert narrow > only(family(around(0.0, 0.01, 9)))
 
 
-def test_a_group_in_which_nothing_is_compared_has_the_widest_of_its_times():
+def test_without_a_comparison_a_group_has_the_widest_of_its_times_and_without_a_number_none():
     launches = rounds({cell(): 0.01}, count=9)
     assert list(widths(run([cell()]), launches).values()) == pytest.approx([of_times(cell(), launches[1:])])
     assert list(widths(run([cell()]), [launch(cell())]).values()) == [math.inf]
@@ -269,9 +254,6 @@ def test_a_group_in_which_nothing_is_compared_has_the_widest_of_its_times():
     launches = [replace(entry, fingerprint={"parameters": int(entry.cell == slow)}) for entry in one.launches]
     # the times of the first are all equal
     assert only(replace(one, launches=launches)) == pytest.approx(of_times(slow, launches))
-
-
-def test_a_group_without_a_number_is_left_out():
     one = family(around(0.0, 0.01, 9), [])
     assert list(width_by_group(one)) == [one.run.plan.groups[0].name]
     assert widths(run(), []) == widths(run([cell()]), [broken(cell(), Status.FAILED, 1)]) == {}
@@ -334,14 +316,11 @@ def test_a_run_of_claims_is_as_wide_as_they_need():
     assert only(precise) == only(one)
 
 
-def test_claims_are_looked_at_after_two_or_three_rounds_and_whenever_there_are_twice_as_many():
+def test_when_claims_are_looked_at_and_when_one_round_is_enough():
     logs = around(0.2, 3.0, 12)
     for low, looks in ((2.9, [3, 6, 12]), (3.0, [2, 4, 8])):
         counts = [n for n in range(1, 13) if only(claiming(family(logs[:n]), claim(low))) < math.inf]
         assert counts == looks, low
-
-
-def test_one_round_is_enough_for_a_ratio_of_more_than_thirty_if_none_failed():
     for log, width in ((4.0, 0.0), (-4.0, 0.0), (3.0, math.inf)):
         assert only(claiming(family([log]), claim(3.0))) == width, log
     vast = claiming(family([4.0]), claim(3.0))
@@ -375,16 +354,13 @@ def test_an_outcome_that_the_control_or_the_correction_for_contention_may_change
     assert 0.0 < only(claiming_) < math.inf
 
 
-def test_a_group_that_was_clear_stays_so_if_the_run_continues_with_fewer_rounds():
+def test_a_group_that_was_clear_stays_so_and_one_early_failure_ends_none():
     claiming_ = claiming(family(around(0.4, 0.04, 8)), claim(1.1))
     assert only(claiming_) == 0.0
     (name,) = width_by_group(claiming_)
     shorter = replace(claiming_.run, plan=replace(claiming_.run.plan, rounds=10))
     assert only(replace(claiming_, run=shorter)) == math.inf
     assert only(replace(claiming_, run=replace(shorter, looks=[{name: 8}]))) == 0.0
-
-
-def test_a_launch_that_fails_once_before_the_first_look_ends_no_group():
     claiming_ = claiming(family(around(0.4, 0.01, 2)), claim(1.1))
     worse = claiming_.pairs[0][1]
     launches = [broken(worse, Status.FAILED, 1) if entry.cell == worse else entry for entry in claiming_.launches]
@@ -410,7 +386,7 @@ def test_a_claim_of_seconds_or_growth_ends_its_group_when_it_is_clear(monkeypatc
     assert width(growing, lambda entry: 2680 + 160 * entry.round) > 1.0
 
 
-def test_a_claim_of_a_phase_is_as_wide_as_its_values():
+def test_claims_of_phases_and_of_growth_have_widths_of_their_own():
     one = family(around(1.0, 0.001, 6))
     launches = [replace(entry, phases={"import": math.exp(entry.round)}) for entry in one.launches]
     claiming_ = claiming(replace(one, launches=launches), claim(2.9, "import"))
@@ -420,9 +396,6 @@ def test_a_claim_of_a_phase_is_as_wide_as_its_values():
     by_itself = claiming(replace(one, launches=launches), seconds, rules=7)
     spread = math.sqrt(sum((number - 3.5) ** 2 for number in range(1, 7)) / 5.0)
     assert only(by_itself) == pytest.approx(student(5, 0.975) * spread / math.sqrt(6.0) / math.log(1.25))
-
-
-def test_a_claim_of_growth_needs_half_of_what_is_claimed_in_bytes():
     one = family(around(1.0, 0.001, 6))
     memory = [
         replace(entry, memory=[(at, at * (200 + 400 * (-1) ** entry.round)) for at in range(9)])

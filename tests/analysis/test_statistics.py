@@ -29,7 +29,7 @@ from harness.analysis.verdicts import Verdict, judge
 from harness.model.defaults import ALPHA
 
 
-def test_a_cells_number_is_the_geometric_mean_with_a_t_interval_on_the_log_scale():
+def test_a_number_is_the_geometric_mean_with_a_t_interval_of_the_rounds_that_pair():
     assert (student(4), student(1)) == (pytest.approx(2.776, abs=1e-3), pytest.approx(12.706, abs=1e-3))
     estimate = combine([0.01, 0.02, 0.04])
     half = 4.302653 * math.log(2) / math.sqrt(3)
@@ -40,9 +40,6 @@ def test_a_cells_number_is_the_geometric_mean_with_a_t_interval_on_the_log_scale
     # one launch and two have none, and rounds that are worlds apart a finite one
     assert combine([0.01]).interval is combine([0.01, 0.02]).interval is None
     assert math.isfinite(combine([1e-300, 1.0, 1e300]).interval.high)
-
-
-def test_only_rounds_that_have_both_are_paired_whatever_their_order():
     assert log_ratios({4: 0.04, 1: 0.02, 2: 0.5}, {1: 0.01, 3: 0.7, 4: 0.01}) == pytest.approx(
         [math.log(2.0), math.log(4.0)]
     )
@@ -94,16 +91,13 @@ def test_launches_that_all_agree_are_known_to_what_clocks_resolve():
     assert differences.freedom[0] == pytest.approx(6.0)
 
 
-def test_the_middle_is_the_median_and_wild_cells_do_not_move_it():
+def test_the_middle_is_the_median_and_cells_are_set_beside_the_others():
     tame = well_known([-0.01, 0.0, 0.01, 0.02, 0.03])
     wild = replace(tame, mean=tame.mean * [1, 1, 1, 1, 300], variance=tame.variance * [1, 1, 1, 1, 9999])
     for cells_ in (tame, wild):
         differences = medians(cells_, [np.arange(5)])
         assert (differences.mean[0], differences.freedom[0]) == (0.01, 40.0)
         assert differences.error[0] == pytest.approx(0.01 * math.sqrt(math.pi / 2.0 / 5.0))
-
-
-def test_each_cell_is_set_beside_the_others_and_one_outside_the_base_beside_all_of_it():
     differences = subtract_others(well_known([0.0, 0.0, 0.0, 0.0, 0.0, 0.9]), base=np.arange(6))
     assert differences.mean == pytest.approx([0.0] * 5 + [0.9])
     differences = subtract_others(well_known([0.1, 0.1, 0.1, 0.1, 0.1, 0.9]), base=np.arange(5))

@@ -16,7 +16,7 @@ def find_sweeps(run, launches):
     return [sweep for _, sweep in Results(run, launches).sweeps]
 
 
-def test_environments_are_compared_along_the_sweep_too_and_one_size_is_no_curve():
+def test_environments_are_compared_along_sweeps_of_several_sizes_with_enough_rounds():
     (sweep,) = find_sweeps(*swept_run(seconds(CROSSING, ("tf1.14", "tf2.0"))))
     along = [race.column.comparison.along for race in sweep.races]
     assert (along.count("variant"), along.count("environment")) == (2, 2)
@@ -25,9 +25,6 @@ def test_environments_are_compared_along_the_sweep_too_and_one_size_is_no_curve(
     (sweep,) = find_sweeps(*swept_run(seconds(CROSSING), count=1))
     (crossing,) = sweep.races[0].lead.crossings
     assert (crossing.interval, sweep.races[0].rounds) == (None, 1)
-
-
-def test_a_size_with_too_few_rounds_is_left_out_of_the_comparison_and_stays_on_the_curve():
     run, launches = swept_run(seconds(dict(reversed(CROSSING.items()))), count=6)
     few = [launch for launch in launches if launch.cell.axes["size"] != "32" or launch.round < 3]
     (sweep,) = find_sweeps(run, few)

@@ -31,7 +31,7 @@ def by_name(table, row=0):
     }
 
 
-def test_only_rows_and_cells_that_have_a_number_have_one():
+def test_rows_cells_and_defaults_are_shown_only_where_they_tell_something():
     members = cells(calls=("fit", "train_on_batch"))
     shown_table = table(run(members), rounds(TIMES))
     assert [row.axes["call"] for row in shown_table.rows] == ["fit"]
@@ -44,9 +44,6 @@ def test_only_rows_and_cells_that_have_a_number_have_one():
     assert values["time", "tf2.0", "graph"].status is Status.INTERRUPTED
     assert values["graph against eager", "tf1.14", "graph"].estimate is None
     assert (table(run(), []).rows, table(run(), []).rounds) == ([], 0)
-
-
-def test_an_axis_with_a_default_is_shown_only_where_a_cell_differs():
     assert list(table(run(), rounds(TIMES)).row_axes) == ["call"]
     double = [cell(dtype="float64"), cell()]
     assert list(table(run(double), [launch(c) for c in double]).row_axes) == ["call", "dtype"]

@@ -247,15 +247,12 @@ def test_what_slows_a_block_is_no_difference_of_steps_that_both_have():
     assert growing.change.ratio.interval.high == pytest.approx(steady.change.ratio.interval.high)
 
 
-def test_without_steps_in_common_there_is_no_verdict():
+def test_without_steps_in_common_there_is_no_verdict_and_a_step_that_changes_accounts_for_nothing():
     for warmup in [500, None]:
         launched = [*launches(FLAT, level()), *launches(GROWING, level(step=1e-4), warmup=warmup)]
         results, comparison = compared(*launched)
         assert (comparison.verdict, comparison.withheld, comparison.steps) == (None, Withheld.TREND, None), warmup
         assert log_intervals([(GROWING, FLAT)], lookup(results.run, launched)) == [None], warmup
-
-
-def test_a_step_that_changes_accounts_for_no_difference():
     four = cells()
     number = count()
     launched = [entry for member in four for entry in launches(member, level(), order=next(number))]

@@ -79,13 +79,17 @@ def test_the_verdict_changes_where_the_interval_leaves_the_margin():
         assert judged.half == pytest.approx(HALF), mean
 
 
-def test_each_comparison_is_judged_by_its_own_margin_and_bias():
+def test_a_comparison_is_judged_by_its_own_margin_and_bias_and_alone_where_it_is_alone():
     log = math.log
     three = judge(logs([log(1.2), log(1.2), log(1.6)]), np.array([MARGIN, LARGE, LARGE]))
     assert three.verdicts == [SLOWER, SAME, SLOWER]
     assert judge(logs([log(1.2), log(1.2)]), MARGIN, np.array([0.0, 0.2])).verdicts == [SLOWER, UNCLEAR]
     # an interval wider than the margin on both sides is unclear
     assert judge(logs([0.0], deviation=0.1), MARGIN).verdicts == [UNCLEAR]
+    assert compute_holm_levels(np.array([0.9])).tolist() == [ALPHA]
+    assert compute_holm_levels(np.empty(0)).size == 0
+    assert judge(logs([]), MARGIN).verdicts == []
+    assert [entry.size for entry in rounds_to_settle(logs([]), np.empty(0), MARGIN)] == [0, 0]
 
 
 def test_the_clearest_is_the_one_whose_interval_stays_off_the_margin_at_the_smallest_level():
@@ -102,13 +106,6 @@ def test_the_clearest_is_the_one_whose_interval_stays_off_the_margin_at_the_smal
         assert judged.verdicts == verdicts, chances
         assert judged.half == pytest.approx([student(4, 1.0 - 0.05 / 3) * error] * 3), chances
         assert judged.levels == pytest.approx([1.0 - 0.05 / 3] * 3), chances
-
-
-def test_one_comparison_is_looked_at_as_if_alone_and_none_is_no_trouble():
-    assert compute_holm_levels(np.array([0.9])).tolist() == [ALPHA]
-    assert compute_holm_levels(np.empty(0)).size == 0
-    assert judge(logs([]), MARGIN).verdicts == []
-    assert [entry.size for entry in rounds_to_settle(logs([]), np.empty(0), MARGIN)] == [0, 0]
 
 
 def test_a_verdict_that_the_shown_interval_leaves_open_has_the_interval_that_decides():
@@ -138,7 +135,7 @@ def test_one_round_fewer_than_suggested_is_less_likely_to_settle_it_than_power(f
     assert (one_fewer[totals - 1.0 > family.rounds] < POWER).all()
 
 
-def test_the_probability_of_a_verdict_by_hand():
+def test_the_probability_of_a_verdict_by_hand_and_the_rounds_that_settle_it():
     rounds, alpha = np.array([20.0]), np.array([0.05])
     # five rounds, 20 in all: half a width of t(19) · 0.05 / √20, and a mean that moves by 0.05 · √(1/5 - 1/20)
     half, scale = student(19) * 0.05 / math.sqrt(20.0), 0.05 * math.sqrt(0.15)
@@ -149,9 +146,6 @@ def test_the_probability_of_a_verdict_by_hand():
     same, different = 1.0 - 2.0 * stdtr(4.0, (half - MARGIN) / scale), 2.0 * stdtr(4.0, (-half - MARGIN) / scale)
     chance = chance_to_settle(logs([0.0], deviation=0.02), rounds, alpha, MARGIN)
     assert chance == pytest.approx(same + different)
-
-
-def test_rounds_to_settle_a_verdict():
     alpha = np.array([0.05])
     # measured at the margin, the true difference is elsewhere
     (rounds,), (chance,) = rounds_to_settle(logs([MARGIN], deviation=0.05), alpha, MARGIN)

@@ -30,7 +30,7 @@ def test_what_is_not_a_count_is_no_work(value):
     assert read_work(value) is None
 
 
-def test_counts_are_per_step_and_unknown_if_two_launches_disagree():
+def test_counts_are_per_step_and_functions_called_more_often_come_first():
     launches = [
         replace(launch, observations={"work": counts(11 if launch.round == 2 and launch.cell == OLD else 10, steps=2)})
         for launch in rounds({OLD: 0.01, NEW: 0.03})
@@ -38,9 +38,6 @@ def test_counts_are_per_step_and_unknown_if_two_launches_disagree():
     work = Results(run([OLD, NEW]), launches).work
     assert work.keys() == {NEW}
     assert work[NEW].counts["python"] == 5.0
-
-
-def test_functions_called_more_often_come_first_by_all_that_they_call():
     old = read_work(counts(functions={"step": [1, 14, 2], "loop": [1, 6, 4], "gone": [1, 0, 0]}))
     new = read_work(counts(functions={"step": [1, 34, 2], "loop": [1, 9, 7], "reset": [1, 19, 3], "clear": [2, 8, 8]}))
     assert compare_functions(new, old) == [

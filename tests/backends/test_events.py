@@ -132,7 +132,7 @@ def test_a_line_that_is_no_event_is_the_error_and_the_last_that_is_read(snapshot
         assert f"{key} is negative" in read(line(event="resources", **{key: -1})).error
 
 
-def test_what_the_worker_cannot_know_it_leaves_out_and_what_a_driver_does_not_tell_is_empty():
+def test_what_is_not_known_is_left_out_and_a_launch_ends_once():
     values = dict.fromkeys(RESOURCES, 0.5)
     assert read(line(event="resources", **values)).resources == values
     assert read(line(event="resources", load_before=None, wall_seconds=2)).resources == {"wall_seconds": 2.0}
@@ -141,6 +141,9 @@ def test_what_the_worker_cannot_know_it_leaves_out_and_what_a_driver_does_not_te
     long, short = read(line(event="gpus", gpus=gpus)).gpus
     assert (len(long.name), long.capability, long.pci) == (100, (12, 0), "")
     assert short == UsedGpu("y", (7, 5))
+    first = b'{"event": "end", "status": "failed", "reason": "\\ud83d \\ud83d\\ude00"}\n'
+    events = read(first, line(event="end", status="ok"))
+    assert (events.status, events.reason) == (Status.FAILED, "? 😀")
 
 
 def test_a_flood_of_events_ends_at_the_limit():
@@ -151,12 +154,6 @@ def test_a_flood_of_events_ends_at_the_limit():
         size += len(flood)
     assert size <= TOTAL_LIMIT
     assert "more than 16 MiB" in events.error
-
-
-def test_a_launch_ends_once_and_half_a_surrogate_pair_can_be_written_to_a_file():
-    first = b'{"event": "end", "status": "failed", "reason": "\\ud83d \\ud83d\\ude00"}\n'
-    events = read(first, line(event="end", status="ok"))
-    assert (events.status, events.reason) == (Status.FAILED, "? 😀")
 
 
 def turn(*seconds):
@@ -219,13 +216,10 @@ def test_turns_and_samples_that_were_not_asked_for_are_errors(snapshot):
     assert errors == snapshot
 
 
-def test_a_launch_that_is_to_take_turns_may_measure_without_them():
+def test_a_launch_may_wait_and_measure_in_turns_or_without():
     events = Events(takes_turns=True)
     assert not events.feed(samples())
     assert (events.error, events.samples, events.is_waiting) == ("", [Sample(1.0, 1)], False)
-
-
-def test_a_launch_may_wait_before_it_measures_in_turns_or_without():
     for chunk, words in ((turn(), ["turn"]), (samples(), [])):
         events = Events(takes_turns=True)
         assert events.feed(line(event="ready"))

@@ -61,11 +61,8 @@ def test_what_only_begins_like_one_is_not_believed(tmp_path):
         assert count_modules(file) == {("sm_70",): 1}
 
 
-def test_an_entry_of_another_kind_is_passed_over():
+def test_entries_tell_their_kind_and_ptx_its_version_and_target(tmp_path):
     assert list(find_modules(fat_binary("sm_80", "other_80", "ptx_80"))) == [("sm_80", "ptx_80")]
-
-
-def test_ptx_tells_its_version_and_its_own_target(tmp_path):
     file = tmp_path / "library.so"
     # a label isn't the target: some PTX labeled 8.0 is for 7.5
     for code in (["sm_75", "ptx_80:6.3/sm_75"], ["ptx_90:8.5/sm_90a"], ["sm_80", "ptx_90"]):  # the last is no PTX
@@ -88,13 +85,10 @@ def test_any_start_of_a_compressed_block_is_unpacked(start):
     assert len(fatbins.decompress_block(start)) <= 300 * len(start)
 
 
-def test_alike_modules_are_counted_together(tmp_path):
+def test_files_and_folders_are_read_and_alike_modules_counted_together(tmp_path):
     file = tmp_path / "library.so"
     file.write_bytes(library([["sm_70", "sm_100"], ["ptx_80", "sm_70"], ["sm_100", "sm_70"], ["sm_70", "sm_100"]]))
     assert count_modules(file) == {("sm_70", "sm_100"): 3, ("sm_70", "ptx_80"): 1}
-
-
-def test_files_and_folders_are_read(tmp_path):
     folder = tmp_path / "package" / "python"
     folder.mkdir(parents=True)
     (folder / "_pywrap.so").write_bytes(library([["sm_70"]]))

@@ -13,7 +13,7 @@ TENSORFLOW = "/packages/tensorflow/libtensorflow_cc.so.2"
 OPS, ADV, CNN = (f"/packages/nvidia/libcudnn_{part}.so.9" for part in ("ops", "adv", "cnn"))
 
 
-def test_machine_code_with_ptx_is_compute_and_alone_it_is_sm():
+def test_machine_code_with_ptx_is_compute_and_cublas_is_two_libraries():
     assert describe_libraries({TENSORFLOW: [["sm_35", "ptx_35", "sm_70", "ptx_70"], ["sm_35", "sm_70"]]}).gpu_code == (
         "compute_35 compute_70"
     )
@@ -21,6 +21,8 @@ def test_machine_code_with_ptx_is_compute_and_alone_it_is_sm():
         describe_libraries({TENSORFLOW: [["sm_70", "sm_100", "sm_80", "ptx_80"]]}).gpu_code == "sm_70 compute_80 sm_100"
     )
     assert describe_libraries({}) == LibraryCode()
+    libraries = {"/l/libcublas.so.12": [["sm_50"], ["sm_90"]], "/l/libcublasLt.so.12": [["sm_90"], ["sm_100"]]}
+    assert describe_libraries(libraries) == LibraryCode(cublas_code="sm_90")
 
 
 def test_where_a_module_has_ptx_for_what_others_have_machine_code_for():
@@ -50,11 +52,6 @@ def test_cudnn_has_what_all_of_its_parts_have_kernels_for_single_gpus_aside():
         describe_libraries({"/usr/lib/libcudnn.so.7.6.4": [["sm_30", "sm_70"], ["sm_75"]]}).cudnn_code
         == "sm_30 sm_70 sm_75"
     )
-
-
-def test_cublas_is_two_libraries():
-    libraries = {"/l/libcublas.so.12": [["sm_50"], ["sm_90"]], "/l/libcublasLt.so.12": [["sm_90"], ["sm_100"]]}
-    assert describe_libraries(libraries) == LibraryCode(cublas_code="sm_90")
 
 
 STORED = json.loads(gpu_code.KEPT.read_text())

@@ -14,14 +14,11 @@ def verify(pins, installed):
     return verify_output(pins, json.dumps({"packages": installed}))
 
 
-def test_an_environment_like_its_lock_takes_one_line():
+def test_an_environment_is_verified_line_by_line():
     same = verify({"numpy": "1.16.4", "pytz": "2019.2"}, {"NumPy": "1.16.4", "pytz": "2019.02"})
     assert same == Verification(2)
     assert same.is_right
     assert same.lines() == ["all 2 packages are as in the lock file"]
-
-
-def test_each_kind_of_difference_names_its_packages():
     differing = verify({"a": "1", "b": "1", "c": "1"}, {"b": "2", "c": "1", "d": "3"})
     assert (differing.missing, differing.extra, differing.changed) == ({"a": "1"}, {"d": "3"}, {"b": ("1", "2")})
     assert not differing.is_right
@@ -34,13 +31,10 @@ def test_each_kind_of_difference_names_its_packages():
     ]
 
 
-def test_the_script_lists_this_environment():
+def test_the_script_lists_this_environment_and_another_print_is_an_error():
     output = subprocess.run([sys.executable, "-I", "-c", SCRIPT], capture_output=True, text=True, check=True).stdout
     extra = verify_output({}, output).extra
     assert extra["pytest"] == pytest.__version__
     assert "typing-extensions" in extra
-
-
-def test_another_print_is_an_error():
     with pytest.raises(CannotRunHereError, match="Traceback"):
         verify_output({}, "Traceback")

@@ -12,14 +12,11 @@ from harness.model.launch import Status
 from tests.backends.workers import job
 
 
-def test_the_job_goes_in_beside_the_files():
+def test_the_job_goes_in_beside_the_files_and_none_from_outside():
     contents = collect_files(job("pass"), die_with_parent=True)
     assert set(contents) == {"kit/job.json", "kit/__main__.py", "fake.py"}
     seconds = job("pass").limits.seconds
     assert json.loads(contents["kit/job.json"])["limits"] == {"die_with_parent": True, "seconds": seconds}
-
-
-def test_a_file_outside_is_refused():
     bad = job("pass")
     bad.files["../x"] = b""  # type: ignore[index]
     with pytest.raises(UsageError):
@@ -69,16 +66,13 @@ def test_a_launch_is_finished_by_its_word_and_its_exit(snapshot):
     assert outcomes == snapshot
 
 
-def test_phases_before_the_worker_come_first_unless_the_clock_went_back():
+def test_the_outcome_has_what_was_told_and_phases_before_the_worker_first():
     stream = emit("hello", time=12.5, started=12.0) + emit("phase", name="import", seconds=3) + OK
     phases = {"interpreter start": 0.5, "import": 3.0}
     assert judge(stream).phases == phases
     assert list(judge(stream, requested_at=11.75).phases.items()) == [("container start", 0.25), *phases.items()]
     assert judge(emit("hello", time=12.0, started=12.5) + OK, requested_at=13.0).phases == {}
     assert judge(emit("hello", time=12.0, started=None) + OK, requested_at=11.0).phases == {}
-
-
-def test_the_outcome_has_what_was_told_of_a_launch_and_refused_of_its_artifacts():
     stream = emit("phase", name="import", seconds=3, cpu_seconds=2.5) + emit("phase", name="device", seconds=1)
     stream += emit("resources", steady_seconds=1.5, steady_own_cpus=1)
     stream += emit("end", status="failed", reason="r", traceback="Traceback\n  boom\n")

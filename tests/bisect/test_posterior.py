@@ -83,13 +83,10 @@ def test_a_pair_with_unknown_candidates_between_has_their_chance_too(count, data
     assert math.isclose(shares[gap - 1, gap + 1], 2.0 / (count - 1))
 
 
-def test_a_large_step_needs_one_round_and_a_small_one_three():
+def test_how_many_rounds_a_step_needs_and_the_likely_range():
     assert posterior(5, of_ends(5, math.log(10.0))).rounds() == 1
     assert posterior(5, of_ends(5, math.log(1.02))).rounds() == 3
     assert posterior(5, of_ends(5, 0.0)).rounds() == 3
-
-
-def test_the_likely_range_is_the_shortest_with_95_percent():
     unclear = posterior(10, [*of_ends(10), *[Round(0, 4, 0.35)] * 3, *[Round(0, 3, 0.0), Round(0, 5, TWICE)] * 9])
     assert not unclear.is_found
     assert unclear.likely_range == (3, 5)
@@ -97,15 +94,12 @@ def test_the_likely_range_is_the_shortest_with_95_percent():
     assert result.likely_range == result.likeliest
 
 
-def test_numbers_of_candidates_need_not_start_at_0():
+def test_a_search_has_two_measured_ends_whose_numbers_need_not_start_at_0():
     rounds = [*of_ends(6), Round(0, 3, 0.0)]
     moved = [Round(entry.fixed + 20, entry.probe + 20, entry.value) for entry in rounds]
     result, other = posterior(6, rounds), posterior_of(range(20, 26), [*moved, Round(0, 22, 9.0)])
     assert np.allclose(result.shares, other.shares)
     assert other.next_probe() == result.next_probe() + 20
-
-
-def test_a_search_has_two_ends_and_before_they_are_measured_there_is_no_posterior():
     for count in (0, 1):
         with pytest.raises(ValueError, match="ends"):
             posterior(count, of_ends(2))
@@ -114,16 +108,13 @@ def test_a_search_has_two_ends_and_before_they_are_measured_there_is_no_posterio
             posterior(5, [Round(0, probe, 1.0) for probe in probes])
 
 
-def test_a_candidate_of_many_rounds_stays_uncertain_by_what_it_may_differ_by_of_its_own():
+def test_a_candidate_of_many_rounds_stays_uncertain_and_gains_little_by_one_more():
     near = [Round(0, 4, 0.035)] * 20 + [Round(0, 3, 0.0)] * 20
     result = posterior(10, [*of_ends(10, 0.05), *near])
     # 3.5 % of a step of 5 %: measured often, and still of either side
     assert result.likeliest == (3, 4)
     assert not result.is_found
     assert posterior(10, [*of_ends(10, 0.05), *near], unit=1e-6).is_found
-
-
-def test_one_more_round_adds_less_to_a_candidate_that_was_measured_often():
     rounds = [*of_ends(7, 0.05), *[Round(0, 3, 0.025)] * 6]
     gains = posterior(7, rounds).gains
     assert gains[3] < 0.5 * gains[2]

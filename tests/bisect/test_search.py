@@ -104,7 +104,7 @@ class Vague(SearchedMachine):
         return MachineRun(self.values, rounds, {}, off=1.0) if kind == "pair" else result
 
 
-def test_a_pair_that_is_not_confirmed_side_by_side_is_found_and_no_more():
+def test_a_pair_that_is_not_confirmed_is_found_only_and_the_largest_change_is_searched():
     search = search_on(Vague([1.0, 1.0, 1.0, 1.5, 1.5, 1.5]))
     assert (search.ended, search.found) == (SearchEnd.FOUND, (2, 3))
     assert search.pair.relation == "are not shown to differ"
@@ -112,9 +112,6 @@ def test_a_pair_that_is_not_confirmed_side_by_side_is_found_and_no_more():
     assert search.pair.rounds == LOOKS[-1]
     # and not even that if the budget ends before
     assert search_on(Vague([1.0, 1.0, 1.0, 1.5, 1.5, 1.5]), 400.0).ended is SearchEnd.BUDGET
-
-
-def test_of_releases_that_are_not_monotone_the_part_with_the_largest_change_is_searched():
     machine = SearchedMachine([1.0, 1.1, 17.0, 1.2, 1.2, 1.2, 3.0, 3.0])
     search = search_on(machine, first=scan)
     assert (search.low, search.high) == (0, 2)
@@ -123,13 +120,10 @@ def test_of_releases_that_are_not_monotone_the_part_with_the_largest_change_is_s
     assert [change.pair for change in search.changes] == [(1, 2), (2, 3), (5, 6)]
 
 
-def test_a_scan_of_a_large_step_leaves_little_to_probe():
+def test_a_scan_of_a_large_step_leaves_little_to_probe_and_a_budget_ends_the_search():
     machine = SearchedMachine([1.0] * 6 + [4.0] * 6)
     assert search_on(machine, first=scan).found == (5, 6)
     assert not any(kind == "probe" for kind, *_ in machine.asked)
-
-
-def test_a_budget_ends_the_search_with_what_is_likely_until_then():
     for budget in (95.0, 130.0):
         machine = SearchedMachine([1.0] * 100 + [2.0] * 100)
         search = search_on(machine, budget)

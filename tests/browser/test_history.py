@@ -193,14 +193,11 @@ def test_a_page_without_vega_has_no_charts_and_says_so(open_page, monkeypatch):
     expect(page.get_by_text("This page has no charts")).to_be_visible()
 
 
-def test_hostile_strings_are_shown_as_text(open_page):
+def test_hostile_strings_are_text_and_a_history_without_series_says_so(open_page):
     page = open_page(hostile_history())
     assert page.title() == "History of 3 runs on 1 machine, 1 Aug 2026 to 3 Aug 2026"
     expect(page.locator("#series-name")).to_contain_text("<script>document.title = 'broken'</script>")
     expect(page.locator("main script")).to_have_count(0)
-
-
-def test_a_history_without_series_says_so(open_page):
     page = open_page(history.render([], [], [], 0.03))
     expect(page.get_by_role("heading", level=1)).to_have_text("A history without runs")
     expect(page.locator("#index")).to_be_hidden()

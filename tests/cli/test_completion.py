@@ -101,12 +101,9 @@ def test_a_word_becomes_what_there_is(here):
     assert completed == words
 
 
-def test_a_word_has_its_help(here):
+def test_a_word_has_its_help_and_what_cannot_be_read_completes_to_nothing(here):
     assert complete_line(app, "harness matrix -e o") == "old\tTensorFlow 1.0.0"
     assert complete_line(app, "harness matrix -a s") == "speed=\tfast, slow"
-
-
-def test_what_cannot_be_read_completes_to_nothing(here):
     (here.root / "docker-bake.hcl").write_text("variable {")
     (here.root / "scenarios" / "suites.toml").write_text("[")
     (here.root / "scenarios" / "ways.py").write_text("")

@@ -23,7 +23,7 @@ def claims(harness: Harness) -> Harness:
     return harness
 
 
-def test_the_list_has_a_line_per_claim_and_can_be_searched(claims):
+def test_claims_are_listed_searched_and_answered_from_what_is_stored(claims):
     process = claims("repro", "list")
     assert process.returncode == 0
     heads, *rows = process.stdout.splitlines()
@@ -35,9 +35,6 @@ def test_the_list_has_a_line_per_claim_and_can_be_searched(claims):
     documents = json.loads(claims.call("repro", "list", "ten", "times", "--json").stdout)
     assert [document["issue"] for document in documents] == ["T#1001"]
     assert "harness repro list predict" in claims.call("repro", "predict").stderr
-
-
-def test_a_question_is_answered_from_what_is_stored(claims):
     (answer,) = json.loads(claims.call("ask", "long sum", "--json").stdout)[:1]
     assert (answer["kind"], answer["command"]) == ("claim", f"harness repro {answer['name']}")
     process = claims.call("ask", "keras", "step", "2.17")

@@ -80,15 +80,12 @@ ValueError: boom
     assert lines[at + 2].startswith(f"    harness bundle {stored.shown_folder} -s step -e tf1.14 -a call=fit ")
 
 
-def test_an_error_of_a_plain_script_is_shown_with_the_scripts_name():
+def test_an_error_of_a_plain_script_has_its_name_and_what_raised_nothing_no_frame():
     path = Path("/home/me/.cache/harness/scripts/82a84e04d11b53bd/train.py")
     generated = replace(factories.scenario(), path=path, script="train.py")
     trace = 'Traceback (most recent call last):\n  File "/scenarios/train.py", line 4, in <module>\n'
     lost = factories.broken(factories.cell(), Status.FAILED, error="ValueError: boom", stderr=trace)
     (error,) = session.find_raised_errors(Results(factories.run([factories.cell()], scenarios=[generated]), [lost]))
     assert (error.path, error.line) == (Path("train.py"), 4)
-
-
-def test_what_raised_nothing_has_no_frame():
     for other in (launch(), launch(status=Status.OOM, samples=[], stderr="Killed")):
         assert session.find_raised_errors(end_run([other]).results) == []

@@ -50,16 +50,12 @@ CDI = {
 
 
 class NvidiaEngine:
-    """The engine, the folders of its programs and CDI specifications, and how they are made to fail.
+    """The engine, the folders of its programs and CDI specifications, and how they are made to fail."""
 
-    It prefers the specifications in `refreshed`, as engines prefer those in /var/run/cdi.
-    """
-
-    def __init__(self, engine: Engine, programs: Path, specifications: Path, refreshed: Path) -> None:
+    def __init__(self, engine: Engine, programs: Path, specifications: Path) -> None:
         self.engine = engine
         self.programs = programs
         self.specifications = specifications
-        self.refreshed = refreshed
 
     def load(self, root: bytes) -> None:
         """Give it an image for GPUs with this root."""
@@ -72,9 +68,7 @@ class NvidiaEngine:
         for line in self.engine.api.build(fileobj=text, tag=name, labels=dict(labels), rm=True, decode=True):
             assert "error" not in line, line
 
-    def describe(
-        self, *mounts: str, hook: str = "", node: str = "", has_driver: bool = True, is_refreshed: bool = False
-    ) -> None:
+    def describe(self, *mounts: str, hook: str = "", node: str = "", has_driver: bool = True) -> None:
         """Describe its GPUs by CDI, and have what else is named mounted, run by a hook, or made a device node."""
         edits = json.loads(json.dumps(CDI))
         if node:
@@ -87,8 +81,7 @@ class NvidiaEngine:
         ]
         if hook:
             edits["containerEdits"]["hooks"] = [{"hookName": "createContainer", "path": hook, "args": [hook]}]
-        folder = self.refreshed if is_refreshed else self.specifications
-        (folder / "nvidia.json").write_text(json.dumps(edits))
+        (self.specifications / "nvidia.json").write_text(json.dumps(edits))
 
     def fail(self, name: str, words: str) -> None:
         """Have one of its programs fail with these words."""
@@ -104,9 +97,8 @@ class NvidiaEngine:
 
     def mend(self) -> None:
         """Have no GPUs by CDI, no faults, and nodes that are open to all."""
-        specifications = [*self.specifications.iterdir(), *self.refreshed.iterdir()]
         faults = [path for name in ("*.fault", "group", "denied") for path in self.programs.glob(name)]
-        for path in [*specifications, *faults]:
+        for path in [*self.specifications.iterdir(), *faults]:
             path.unlink()
 
 
@@ -118,8 +110,8 @@ def running(first: Engine) -> Iterator[NvidiaEngine]:
     # paths of sockets are short, and storage drivers choosy about what they lie on
     short = Path(tempfile.mkdtemp(prefix="hn", dir="/tmp"))
     data = Path(first.info["DockerRootDir"]).parent / f"harness-test-{secrets.token_hex(4)}"
-    programs, specifications, refreshed = short / "bin", short / "cdi", short / "run-cdi"
-    for folder in (data, programs, specifications, refreshed):
+    programs, specifications = short / "bin", short / "cdi"
+    for folder in (data, programs, specifications):
         folder.mkdir()
     for name in (HOOK, RUNTIME):
         text = Path(nvidia_programs.__file__).read_text(encoding="utf-8")
@@ -135,7 +127,7 @@ def running(first: Engine) -> Iterator[NvidiaEngine]:
         "iptables": False,
         "ip6tables": False,
         "features": {"cdi": True},
-        "cdi-spec-dirs": [str(specifications), str(refreshed)],
+        "cdi-spec-dirs": [str(specifications)],
         "runtimes": {"nvidia": {"path": str(programs / RUNTIME)}},
     }
     if first.info.get("Driver") in DRIVERS:
@@ -151,7 +143,7 @@ def running(first: Engine) -> Iterator[NvidiaEngine]:
         _wait(process, short / "docker.sock", log)
         address = f"unix://{short}/docker.sock"
         with closing(docker.APIClient(base_url=address, version="auto")) as api:
-            yield NvidiaEngine(Engine(api, address), programs, specifications, refreshed)
+            yield NvidiaEngine(Engine(api, address), programs, specifications)
     finally:
         process.terminate()
         with suppress(subprocess.TimeoutExpired):

@@ -220,11 +220,8 @@ def test_an_interrupted_launch_leaves_no_container(docker, engine, requirement):
         assert docker.clean(docker._run) == 0, call
 
 
-def test_launches_that_are_held_take_turns(docker, requirement):
+def test_launches_take_turns_and_one_that_misbehaves_loses_itself_alone(docker, requirement):
     check_turns(docker, requirement)
-
-
-def test_a_launch_that_misbehaves_in_its_turns_loses_itself_alone(docker, requirement):
     for name in ("dies in its turn", "answers twice"):
         check_misbehaviour(docker, requirement, IN_TURNS[name])
 
@@ -252,7 +249,7 @@ def test_launches_that_are_interrupted_in_their_starts_or_between_turns_leave_no
     assert docker.clean(docker._run) == 0
 
 
-def test_a_cpu_that_the_engine_lacks_is_told_at_the_start_and_at_a_move(docker, requirement):
+def test_a_launch_is_told_what_the_engine_lacks(docker, requirement, tmp_path):
     missing = dataclasses.replace(job("pass"), limits=Limits(cpus=(1000,)))
     with pytest.raises(CannotRunHereError, match=r"(CPU|cpu)"):
         docker.launch(requirement, missing)
@@ -260,23 +257,17 @@ def test_a_cpu_that_the_engine_lacks_is_told_at_the_start_and_at_a_move(docker, 
         assert launch.resume()
         with pytest.raises(CannotRunHereError, match="CPUs"):
             launch.move([100_000])
+    with pytest.raises(CannotRunHereError, match="harness/never:cpu"):
+        docker.launch(requirement_of(tmp_path, "never"), job("pass"))
 
 
-def test_the_worker_of_a_killed_harness_ends(docker, engine, requirement):
+def test_the_worker_of_a_killed_harness_ends_and_cleaning_removes_one_run(docker, engine, requirement):
     kill_between_turns(docker, requirement, TAKES_TURNS)
     containers = engine.api.containers(all=True, filters={"label": f"{RUN_LABEL}={docker._run}"})
     assert [engine.api.wait(entry["Id"], timeout=30)["StatusCode"] for entry in containers] == [130]
     assert docker.clean(docker._run) == 1
-
-
-def test_cleaning_removes_the_containers_of_one_run(docker, engine, requirement):
     image = docker._get_image_id(requirement)
     runs = [f"{docker._run}-{number}" for number in (1, 2)]
     specifications = [Specification(image, ["true"], {}, {RUN_LABEL: run, CELL_LABEL: "x"}, Limits()) for run in runs]
     with create_container(engine, specifications[0]), create_container(engine, specifications[1]):
         assert [docker.clean(runs[0]), docker.clean(runs[0]), docker.clean(runs[1])] == [1, 0, 1]
-
-
-def test_an_image_that_was_not_made_is_named(docker, tmp_path):
-    with pytest.raises(CannotRunHereError, match="harness/never:cpu"):
-        docker.launch(requirement_of(tmp_path, "never"), job("pass"))

@@ -111,13 +111,6 @@ def test_a_way_that_does_not_work_is_passed_over_for_the_next(backend, nvidia):
     assert "sudo systemctl restart nvidia-cdi-refresh || " in error.advice
 
 
-def test_of_two_specifications_the_engine_uses_the_later_folders(backend, nvidia):
-    nvidia.describe(STALE)
-    nvidia.describe(is_refreshed=True)
-    backend.check_gpus(["0"])
-    assert backend.try_gpus([REQUIREMENT]) == ["Containers get GPUs through CDI."]
-
-
 def test_what_is_not_there_is_known_in_what_the_engine_makes_of_it(backend, nvidia):
     """Words of NVIDIA's hook, paths of a CDI specification, and device nodes."""
     nvidia.fail(HOOK, CGROUPS)

@@ -29,15 +29,12 @@ sdist = { path = "/folder/two-2.0.zip", hashes = { sha256 = "cc" } }
 """
 
 
-def test_a_package_has_its_wheels_or_where_there_are_none_its_source():
+def test_a_package_has_its_wheels_or_source_and_the_newest_that_fits_a_python(package_index):
     one, two = Pylock.from_dict(tomllib.loads(PYLOCK)).packages
     assert [file.filename for file in index.find_files(one)] == ["one-1.0+cpu-py3-none-any.whl"]
     assert index.find_upload_time(one) == datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
     assert [index.find_address(file) for file in index.find_files(two)] == ["file:///folder/two-2.0.zip"]
     assert index.find_upload_time(two) is None
-
-
-def test_the_newest_or_the_oldest_of_what_has_a_wheel_for_the_python(package_index):
     for version, python in (("2.7.0", "38"), ("2.7.4", "38"), ("2.9.0", "311")):
         package_index.add(f"tensorflow-{version}-cp{python}-cp{python}-manylinux2014_x86_64")
     assert str(index.find("tensorflow", "3.8").version) == "2.7.4"

@@ -87,14 +87,11 @@ def test_other_files_are_refused(tmp_path, snapshot):
         assert f"/{name}" in refuse(name, text)
 
 
-def test_a_tensorflow_without_an_exact_version_is_that_of_other_environments(tmp_path):
+def test_a_file_has_the_packages_of_those_it_includes_and_an_open_tensorflow_is_another_ones(tmp_path):
     file = read(write(tmp_path, "r.txt", "tensorflow>=2.15\nx==1"))
     assert (file.tensorflow, file.list_requirements("")) == ("", ["x==1"])
     assert "line 1: tensorflow " in file.unpinned
     assert read(write(tmp_path, "e.yml", "dependencies: [tensorflow=2.15]")).unpinned
-
-
-def test_a_file_has_the_packages_of_the_files_that_it_includes(tmp_path):
     write(tmp_path, "base.txt", "x==1\n--requirement=more.txt")
     write(tmp_path, "more.txt", "y==2")
     file = read(write(tmp_path, "r.txt", "-r base.txt\ntensorflow==2.15.0\n-r more.txt"))

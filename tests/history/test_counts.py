@@ -36,13 +36,10 @@ def test_a_count_that_was_steady_changes_in_one_run(counted, changes):
     assert list(find_count_changes(points(counted))) == changes
 
 
-def test_a_run_stores_the_counts_and_the_page_marks_their_change():
+def test_a_run_stores_counts_that_are_compared_within_one_kit():
     launches = [replace(one, observations={"work": counts()}) for one in rounds({OLD: 0.01, NEW: 0.03})]
     assert [point.calls for point in summarize(Results(run([OLD, NEW]), launches)).points] == [15.0, 15.0]
     judged = judge_series(Series(KEY, points([15.0] * 4 + [20.0] * 4)))
     assert page._list_point_facts(judged, [], 0) == [(4, "mark", "calls per step (15 → 20)")]
     assert page._list_point_facts(judged, [], 4) == []
-
-
-def test_counts_of_another_kit_are_not_compared():
     assert not list(find_count_changes(points([5.0, 5.0, 7.0, 7.0], ["a", "a", "b", "b"])))

@@ -51,16 +51,13 @@ def test_a_step_is_found_with_its_place_and_size():
     assert sum(bool(find(stepped((55, 0.05), seed=seed))) for seed in range(20)) >= 19
 
 
-def test_noise_spikes_of_two_nights_and_a_slope_are_no_change():
+def test_noise_spikes_and_a_slope_are_no_change_and_hide_no_step():
     assert not any(find(noise(seed=seed)[:nights]) for seed in range(10) for nights in range(6, NIGHTS, 6))
     for size in (0.1, 1.0, -0.5):
         values = noise(seed=4)
         values[[10, 30, 31, 58, 59]] += size
         assert not any(find(values[:nights]) for nights in range(6, NIGHTS + 1, 2)), size
     assert not find(noise(seed=6) + np.linspace(0.0, 0.08, NIGHTS))
-
-
-def test_a_step_is_found_among_spikes_and_after_a_slope():
     values = stepped((40, 0.06), seed=5)
     values[[7, 21, 42, 55]] += 0.4
     (change,) = find(values)

@@ -18,7 +18,7 @@ def of_rounds(logs, rounds, error=0.0):
     return replace(one_series, points=points)
 
 
-def test_quiet_series_need_one_round_and_noisy_ones_more():
+def test_a_series_has_rounds_by_its_noise_and_a_group_those_of_its_noisiest():
     assert find_rounds(of_rounds(noise(30, spread=0.01), 2)) == 1
     assert find_rounds(of_rounds(noise(30, spread=0.04), 2)) == pytest.approx(8, abs=3)
     # a step is no variation
@@ -26,9 +26,6 @@ def test_quiet_series_need_one_round_and_noisy_ones_more():
     # rounds that agree don't help against variation between runs
     assert find_rounds(of_rounds(noise(30, spread=0.06), 5, error=0.002)) == 1
     assert find_rounds(of_rounds(noise(9, spread=0.06), 5)) == 0
-
-
-def test_a_group_has_the_rounds_of_its_noisiest_series_on_this_machine_and_at_most_those_of_the_plan():
     cells = [cell(name, call="fit") for name in ("tf1.14", "tf2.1")]
     planned = run(cells).plan
     key = replace(KEY, scenario=cells[0].scenario, axes=tuple(sorted(cells[0].axes.items())))

@@ -56,12 +56,9 @@ def test_the_same_step_is_not_suspected_again_and_one_on_top_of_it_is():
     assert screen(values, 2.0, Past(0, NIGHTS)) is None
 
 
-def test_a_slow_drift_is_found_against_the_month_before_last():
+def test_a_drift_is_against_the_month_before_last_and_few_nights_are_no_level():
     drift = normal(80, 0.015, seed=3) + np.maximum(0.0, np.arange(80) - 30) * 0.01 / 7
     found = [screen(drift[:night], find_threshold(4), Past()) for night in range(45, 81)]
     assert any(entry and entry.is_drift for entry in found)
-
-
-def test_few_nights_are_no_level():
     assert screen([0.0] * 5, 1.5, Past()) is None
     assert screen([0.0] * 5 + [1.0], 1.5, Past())

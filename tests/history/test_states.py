@@ -109,7 +109,7 @@ def test_what_was_taken_back_is_over_unless_it_was_confirmed():
     assert later[-1].ratio < 1.0
 
 
-def test_a_decision_is_remembered_in_the_nights_after_and_the_last_one_counts():
+def test_a_decision_is_remembered_for_its_suspects_series_or_place():
     before = find_one(stepped(40, 44), {40: LOCK})
     confirmed, refuted = decision(before), decision(before, confirmed=False)
     for decisions, state in (
@@ -120,9 +120,6 @@ def test_a_decision_is_remembered_in_the_nights_after_and_the_last_one_counts():
     ):
         finding = find_one(stepped(40, 60), {40: LOCK}, decisions)
         assert (finding.state, finding.since) == (state, before.since)
-
-
-def test_a_decision_is_of_its_suspects_and_series_and_without_a_suspect_of_its_place():
     one_series = series(stepped(40, 60), {40: LOCK})
     (finding,) = find_changes([one_series])
     others = [

@@ -26,7 +26,7 @@ def test_a_wish_is_a_number_or_a_list_of_cpus(snapshot):
     assert {wish: catch_text(UsageError, choose, wish, allowed, PLAIN) for wish in wrong} == snapshot
 
 
-def test_launches_start_on_one_cpu_of_each_core_the_measured_one_first():
+def test_launches_start_on_one_cpu_of_each_core_that_is_like_the_measured_one():
     for count in (2, 4, 8):
         machine = cores(*((cpu,) for cpu in range(count)))
         assert choose_starting_cpus((count - 1,), range(count), machine) == (*reversed(range(count)),)
@@ -36,9 +36,6 @@ def test_launches_start_on_one_cpu_of_each_core_the_measured_one_first():
     # launches of several CPUs start where they are measured
     for cpus in (None, (2, 3)):
         assert choose_starting_cpus(cpus, range(4), PLAIN) == ()
-
-
-def test_launches_start_on_cpus_that_are_like_the_measured_one_and_share_its_cache_and_memory():
     plain = {n: Cpu(n, frozenset({n}), node=0, speed=100, cache=frozenset(range(4))) for n in range(4)}
     assert choose_starting_cpus((3,), range(4), Topology(plain)) == (3, 2, 1, 0)
     for change in ({"node": 1}, {"package": 1}, {"speed": 70}, {"cache": frozenset({1})}):

@@ -22,7 +22,7 @@ def test_cores_packages_nodes_caches_and_isolated_cpus_are_read(tree):
     assert machine.others([0, 1, 3]) == {2}
 
 
-def test_without_its_files_every_cpu_is_a_core_of_its_own_and_nothing_is_known(tree):
+def test_cpus_without_files_are_cores_and_flags_show_a_hypervisor(tree):
     machine = topology.read(tree({}))
     assert machine.cpu(7) == Cpu(7, frozenset({7}))
     assert (machine.known, machine.virtual) == (False, None)
@@ -30,23 +30,17 @@ def test_without_its_files_every_cpu_is_a_core_of_its_own_and_nothing_is_known(t
     files = {f"{CPUS}/cpu0/topology/core_cpus_list": "0", f"{CPUS}/cpu1/uevent": "", f"{CPUS}/online": "0"}
     machine = topology.read(tree(files))
     assert (machine.known, set(machine.cpus)) == (True, {0})
-
-
-def test_the_hypervisor_shows_in_the_flags(tree):
     texts = {"processor: 0\nflags\t: fpu hypervisor sse2\n": True, "flags\t: fpu\n": False, "Features\t: fp\n": None}
     assert {text: topology.is_virtual(tree({"proc/cpuinfo": text})) for text in texts} == texts
 
 
-def test_speed_is_the_capacity_where_that_tells_cpus_apart_and_else_the_frequency(tree):
+def test_speed_is_capacity_or_frequency_and_the_best_cores_are_no_kind_of_their_own(tree):
     files = {f"{CPUS}/cpu{cpu}/cpu_capacity": "1024" for cpu in range(2)}
     assert topology.read(tree(files)).cpu(0).speed == 0
     files |= {f"{CPUS}/cpu{cpu}/cpufreq/cpuinfo_max_freq": f"{5000000 - 1000000 * cpu}" for cpu in range(2)}
     assert topology.read(tree(files)).cpu(1).speed == 4000000
     files[f"{CPUS}/cpu1/cpu_capacity"] = "600"
     assert topology.read(tree(files)).cpu(1).speed == 600
-
-
-def test_the_best_cores_of_a_kind_are_no_kind_of_their_own():
     speeds = [5800, 6000, 5700, 4400, 4400]
     cpus = {number: Cpu(number, frozenset({number}), speed=speed) for number, speed in enumerate(speeds)}
     assert Topology(cpus).kinds(cpus) == [{0, 1, 2}, {3, 4}]

@@ -16,20 +16,14 @@ def test_no_number_in_a_range_makes_infinity(value):
         assert math.isfinite(math.log(value))
 
 
-def test_what_is_no_amount():
+def test_what_is_no_amount_and_what_a_scenario_may_observe():
     for value in (math.nan, math.inf, -1.0, 5e-324, 1e200):
         assert not is_amount(value)
         assert value not in SAMPLE
-
-
-def test_what_a_scenario_may_observe_and_what_statistics_cannot_take():
     for value in (None, True, "x", 3, -2.5, 2**64, 5e-324, 0, [], {}, {"a": [1, {"b": None}]}, MOST, -MOST):
         assert find_problem(value) == "", value
     for value in (math.nan, math.inf, 10**400, 10 * MOST, [[-math.inf]], {"a": {"b": 10**101}}):
         assert find_problem(value) == "a number is not within ±1.00·10¹⁰⁰"
-
-
-def test_how_deep_a_value_may_be():
     value: object = 1
     for _ in range(32):
         value = [value]

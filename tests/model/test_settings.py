@@ -8,7 +8,7 @@ from harness.model.settings import SETTINGS, free_values, open_to, with_settings
 from tests.factories import cell, scenario
 
 
-def test_what_was_asked_for_becomes_the_last_axis_and_is_compared_in_the_settings_order_unless_it_is_one_value():
+def test_settings_become_the_last_axes_but_for_a_scenarios_own():
     extended = with_settings(scenario(), {"xla": ["off", "on"]})
     assert list(extended.axes) == ["call", "dtype", "mode", "xla"]
     assert (extended.axes["xla"], extended.settings) == (["on", "off"], ["xla"])
@@ -17,15 +17,12 @@ def test_what_was_asked_for_becomes_the_last_axis_and_is_compared_in_the_setting
     extended = with_settings(scenario(), {"precision": ["mixed_float16"]})
     assert list(extended.compare) == list(scenario().compare)
     assert "precision" in extended.row_axes
-
-
-def test_an_axis_of_the_scenarios_own_keeps_its_name_to_itself():
     declared = scenario(axes={"xla": ["fast", "slow"]})
     assert open_to(declared) == [name for name in SETTINGS if name != "xla"]
     assert open_to(scenario(axes={"xla": ["on", "off"]}, settings=["xla"])) == list(SETTINGS)
 
 
-def test_numbers_of_cores_are_compared_with_the_fewest():
+def test_numbers_of_cores_and_process_variables_are_axes():
     extended = with_settings(scenario(), {CPUS: ["4", "1", "2", "1"]})
     assert (extended.axes[CPUS], extended.settings) == (["1", "2", "4"], [CPUS])
     added = extended.compare[len(scenario().compare) :]
@@ -34,15 +31,9 @@ def test_numbers_of_cores_are_compared_with_the_fewest():
     extended = with_settings(scenario(compare=[Comparison("import", "environment", of="import")]), {CPUS: ["1", "2"]})
     assert [entry.of for entry in extended.compare] == ["import", STEP, "import"]
     assert str(cell(cpus="2", xla="on", precision="mixed_float16")).endswith(" cpus=2 xla=on mixed_float16")
-
-
-def test_a_process_variable_has_the_values_that_are_typed_in_their_order():
     extended = with_settings(scenario(), {"KERAS_BACKEND": ["tensorflow", "jax"]})
     assert (extended.environ, extended.settings) == (["KERAS_BACKEND"], [])
     assert (extended.compare[-1].plus, extended.compare[-1].against) == ("jax", "tensorflow")
-
-
-def test_what_is_no_number_of_cores_is_refused():
     for text in ("0", "-1", "1.5", "two", "1-2", ""):
         with pytest.raises(UsageError, match=f"Invalid -a cpus={text}: "):
             free_values(CPUS, ["1", text])

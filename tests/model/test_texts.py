@@ -24,27 +24,21 @@ from harness.model.texts import (
 )
 
 
-def test_a_list_of_cpus_is_numbers_and_ranges():
+def test_cpus_are_numbers_and_ranges_and_places_ordinals():
     lists = {"0-3,8": {0, 1, 2, 3, 8}, "5": {5}, "1,": {1}, " 1 , 2 ": {1, 2}, "": set[int]()}
     assert {text: parse_cpus(text) for text in lists} == lists
     assert format_cpu_list([8, 2, 0, 1, 10]) == "0-2, 8, 10"
     for text in ("x", "1-", "-1", "0-x", "0-99999999", "1.5"):
         with pytest.raises(ValueError, match="CPU"):
             parse_cpus(text)
-
-
-def test_the_place_of_a_number():
     places = {1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 112: "112th"}
     places[1203] = "1,203rd"
     assert {number: format_ordinal(number) for number in places} == places
 
 
-def test_of_near_names_the_one_with_the_same_letters_is_meant():
+def test_of_many_names_the_nearest_are_meant():
     assert find_nearest("modle", ["mode", "model", "module"]) == "model"
     assert find_nearest("mod", ["mode", "model"]) == "mode"
-
-
-def test_of_many_names_only_the_nearest_are_listed():
     few = [f"name_{number}" for number in range(LISTED)]
     assert list_valid_names("name_3", few, "harness list") == f"Valid names: {', '.join(few)}."
     choices = list_valid_names("nmae_12", [*few, "name_12"], "harness list")
@@ -66,11 +60,8 @@ def test_escaped_json_is_the_same_document(value):
     assert escape_json(text).replace("\n", "").isprintable()
 
 
-def test_what_acts_on_a_terminal_is_escaped_in_json():
+def test_json_is_escaped_and_passwords_are_hidden():
     assert escape_json('["\x9b2J \u202e \x7f \U000e0041 ü €"]') == r'["\u009b2J \u202e \u007f \udb40\udc41 ü €"]'
-
-
-def test_a_password_is_not_shown():
     for password in ("", "me@", "me:secret@", "me:se@cret@"):
         assert remove_password(f"-e x@https://{password}example.org/x@main") == "-e x@https://example.org/x@main"
 
@@ -84,7 +75,7 @@ def test_a_number_has_no_exponent_and_its_value(number, write):
     assert read == pytest.approx(number, rel=5e-3, abs=1e-300)
 
 
-def test_numbers_for_readers_and_for_commands():
+def test_numbers_have_no_exponents_for_readers_and_commands():
     texts = {
         1172.0: ("1,170", "1,172", "1172"),
         1234567.0: ("1,230,000", "1,234,567", "1234567"),
@@ -94,10 +85,7 @@ def test_numbers_for_readers_and_for_commands():
         1.5e13: ("1.50·10¹³", "1.50·10¹³", "15000000000000"),
     }
     assert {number: (format_number(number), format_exact(number), format_plain(number)) for number in texts} == texts
-
-
-def test_no_text_of_harness_has_a_format_with_an_exponent():
-    """`f"{seconds:.3g}"` prints 1170 as 1.17e+03. `float(f"{seconds:.3g}")` only rounds."""
+    # `f"{seconds:.3g}"` prints 1170 as 1.17e+03. `float(f"{seconds:.3g}")` only rounds.
     paths = [path for path in (Path(__file__).parents[2] / "harness").rglob("*.py") if path.name != "texts.py"]
     lines = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
     assert [line for line in lines if re.search(r":[+,]*\.?\d*[eEgGn]}", line) and "float(f" not in line] == []

@@ -43,7 +43,7 @@ def selected(
     return [f"{cell.environment} {cell.axes['call']} {cell.axes['mode']}" for cell in cells], absent
 
 
-def test_both_sides_are_measured_where_it_was_claimed_and_elsewhere_but_a_better_one_of_another_environment_is_held():
+def test_the_cells_of_claims_that_were_typed_in_all_environments():
     one_sided = replace(claim(), better=None, ratio=None, seconds=(5.0, 20.0))
     for claimed, others, fit, train_on_batch in (
         (claim(), ["tf2.21"], ["tf2.0", "tf2.21"], ["tf2.0", "tf2.21"]),
@@ -52,9 +52,6 @@ def test_both_sides_are_measured_where_it_was_claimed_and_elsewhere_but_a_better
     ):
         cells = [f"{name} fit graph" for name in fit] + [f"{name} train_on_batch graph" for name in train_on_batch]
         assert selected(claims.find_claims(["T#1"], [make_scenario(claimed)]), *others) == (cells, []), claimed
-
-
-def test_exactly_the_cells_of_the_issues_that_were_typed():
     scenarios = [
         make_scenario(claim("T#1"), claim("K#2", when={"mode": "eager"})),
         make_scenario(claim("T#3"), name="other"),
@@ -80,7 +77,7 @@ def test_an_issue_is_found_however_it_is_written(snapshot):
     assert problems == snapshot
 
 
-def test_a_claim_of_another_device_is_not_available():
+def test_claims_of_another_device_or_of_environments_that_cannot_be_made_are_not_available():
     wanted = claims.find_claims(["T#1"], [make_scenario(claim(visible=[Device.GPU]))])
     cells, absent = selected(wanted)
     assert cells == []
@@ -88,25 +85,19 @@ def test_a_claim_of_another_device_is_not_available():
         ("T#1 is claimed for a GPU", "Add --gpu."),
     ] * 2
     assert selected(wanted, device=Device.GPU)[1] == []
-
-
-def test_an_environment_that_cannot_be_made_leaves_the_others():
     wanted = claims.find_claims(["T#1"], [make_scenario(claim())])
     cells, absent = selected(wanted, "tf2.21", missing=["tf2.21"])
     assert cells == ["tf2.0 fit graph", "tf2.0 train_on_batch graph"]
     assert [(entry.cell.environment, entry.reason) for entry in absent] == [("tf2.21", "no tf2.21.")] * 2
 
 
-def test_environments_that_claims_name_by_their_requirements_get_the_names_they_are_known_by():
+def test_claims_name_environments_by_requirements_and_newest_is_the_newest_release():
     wanted = claims.find_claims(["T#1"], [make_scenario(claim(worse="tf2.0+numpy==1.17.4", better="tf2.0"))])
     ((scenario_of_claim, renamed),) = claims.rename_environments(wanted, {"tf2.0+numpy==1.17.4": "tf2.0-numpy-1.17.4"})
     worse, better = scenario_of_claim.claimed(renamed, Device.CPU)
     assert isinstance(better, Cell)
     assert (worse.environment, better.environment) == ("tf2.0-numpy-1.17.4", "tf2.0")
     assert scenario_of_claim.claims == [renamed]
-
-
-def test_the_newest_is_the_catalogues_newest_release():
     versions = {"tf2.9": "2.9.0", "tf2.21": "2.21.0", "tf2.21-py3.13": "2.21.0", "tf2.8": "2.8.4"}
     environments = {name: Environment(name, version, "3.11", "2026-01-01") for name, version in versions.items()}
     environments["asked"] = Environment("asked", "2.22.0", "3.11", "2026-01-01", asked="tensorflow==2.22.0")

@@ -107,7 +107,7 @@ def in_python(*here: str, downloads: Sequence[str] = ()) -> list[StandIn]:
     return find_fallbacks(SUITES["quick"].instead, cells, catalog("quick").scenarios, KNOWN, on_cpu, supply=supply)
 
 
-def test_without_an_interpreter_the_oldest_release_whose_interpreter_is_here_is_compared_with_itself():
+def test_the_oldest_release_with_an_interpreter_is_compared_with_itself():
     for here, downloads, environment in [
         (["3.7"], [], None),
         (["3.11"], [], "tf2.13-py3.11"),
@@ -118,9 +118,6 @@ def test_without_an_interpreter_the_oldest_release_whose_interpreter_is_here_is_
     ]:
         fallbacks = {entry.role: entry.environment for entry in in_python(*here, downloads=downloads)}
         assert fallbacks == ({"tf1.14": environment, "tf2.0": environment} if environment else {}), (here, downloads)
-
-
-def test_where_nothing_is_known_of_the_cards_nothing_stands_in():
     cells, _ = selected("quick")
     for machine in (GpuHost(absent="the engine is on another machine", is_here=False), GpuHost(driver="550.54.15")):
         assert not find_fallbacks(SUITES["quick"].instead, cells, SCENARIOS, KNOWN, locked, gpus=(), host=machine)
@@ -207,26 +204,20 @@ def need(requires: str, when: Mapping[str, str] | None = None) -> Need:
     return Need([requires], when or {})
 
 
-def test_what_is_native_comes_first_then_names_in_their_order_and_of_a_glob_the_oldest():
+def test_the_order_of_substitutes():
     assert first(["b", "*"], NATIVE, OLDER, COMPILED) == "b"
     assert first(["*"], NATIVE, OLDER, COMPILED) == "a"
     assert first(["compiled", "*"], NATIVE, OLDER, COMPILED) == "a"
     assert first(["c", "comp*"], NATIVE, LATER, COMPILED) == "compiled"
     assert first(["c"], LATER) is None
-
-
-def test_what_the_scenarios_need_decides_before_age():
-    """The oldest that loses fewest of the cells that the environment itself would have measured."""
+    # The oldest that loses fewest of the cells that the environment itself would have measured.
     assert first(["*"], NATIVE, OLDER, needs=[need("tensorflow!=2.8", {"mode": "graph"})]) == "b"
     assert first(["*"], NATIVE, OLDER, needs=[need("tensorflow>=2.9", {"mode": "graph"})]) == "a"
     assert first(["a", "b"], NATIVE, OLDER, needs=[need("tensorflow!=2.8", {"mode": "graph"})]) == "a"
     # one that can run none of the cells is passed over
     assert first(["a", "b"], NATIVE, OLDER, needs=[need("tensorflow!=2.8")]) == "b"
     assert first(["a"], OLDER, needs=[need("tensorflow!=2.8")]) is None
-
-
-def test_many_environments_are_replaced_in_the_order_of_their_releases():
-    """All combinations of 8 environments and 20 fallbacks would take years."""
+    # All combinations of 8 environments and 20 fallbacks would take years.
     old = [bare(f"old{number}", f"2.{number}") for number in range(8)]
     able = [bare(f"b{number}", f"2.{number}", "sm_80") for number in range(8, 28)]
     fallbacks = find({entry.name: ["b*"] for entry in reversed(old)}, *old, *able)

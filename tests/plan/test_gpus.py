@@ -113,15 +113,12 @@ def test_ptx_that_stands_alone_needs_a_driver_that_knows_its_version():
     assert judge(replace(MIXED, ptx_alone="compute_80"), (8, 0), (9, 0)).support is Support.PARTLY
 
 
-def test_the_oldest_driver_of_a_cuda_is_enough_and_an_unknown_one_is_not_judged():
+def test_the_oldest_driver_of_a_cuda_is_enough_and_of_two_cards_both_have_to_run():
     drivers = {"10.0": "410.48", "10.1": "418.39", "10.2": "440.33", "11.0": "450.36.06", "11.2": "450.80.02"}
     drivers |= {"11.8": "450.80.02", "12.5": "525.60.13", "13.1": "580.65.06", "99.0": "", "": ""}
     assert {cuda: minimum_driver(replace(BARE, cuda=cuda)) for cuda in drivers} == drivers
     for driver in ("525.60.13", "525.105.17", "", "unknown"):
         assert judge(MIDDLE, (8, 0), None, driver).support is Support.NATIVE
-
-
-def test_a_launch_that_is_given_two_cards_has_to_run_on_both():
     older, newer = Gpu(0, "GPU-75", "T4", (7, 5), 0), Gpu(1, "GPU-90", "H100", (9, 0), 0)
     both = GpuHost([older, newer], "550.54.15", (12, 4))
     assert fit(CATALOG["tf2.0"], [older], both).support is Support.NATIVE

@@ -12,19 +12,13 @@ from tests.factories import cells, scenario
 CELLS = cells(calls=("fit", "batch"))
 
 
-def test_cells_that_are_compared_are_one_group():
+def test_cells_that_are_compared_are_one_group_with_the_scenarios_phases():
     groups = group(CELLS, {"step": scenario()}, "tf1.14")
     assert [entry.name for entry in groups] == ["step cpu call=fit dtype=float32", "step cpu call=batch dtype=float32"]
     assert [len(entry.cells) for entry in groups] == [4, 4]
     assert groups[0].axes == {"call": "fit", "dtype": "float32"}
-
-
-def test_a_group_has_what_its_scenario_compares_of_launches_that_time_no_step():
     compare = [Comparison("modes", "mode", of=of) for of in ("step", "load", "traces", "memory growth", "peak memory")]
     assert group(CELLS, {"step": scenario(compare=compare)}, "tf1.14")[0].of == ["load", "peak memory"]
-
-
-def test_the_smallest_group_alone_has_the_control():
     scenarios = {"step": scenario()}
     groups = group(CELLS[:-1], scenarios, "tf1.14")
     assert [len(entry.cells) for entry in groups] == [4, 3]

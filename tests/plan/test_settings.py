@@ -35,7 +35,7 @@ def chosen(catalog: Catalog = CATALOG, **selection: object) -> list[str]:
     return [" ".join([cell.scenario, *cell.axes.values()]) for cell in cells]
 
 
-def test_what_is_typed_is_an_axis_of_every_scenario():
+def test_what_is_typed_is_an_axis_of_every_scenario_and_of_each_part_of_a_suite():
     for axes, cells in [
         ({}, ["step fit"]),
         ({"xla": ["off", "on"]}, ["step fit on", "step fit off"]),
@@ -48,23 +48,17 @@ def test_what_is_typed_is_an_axis_of_every_scenario():
     assert chosen(scenarios=["own"], axes={"OMP_NUM_THREADS": ["1"], "xla": ["on"]}) == ["own on 1"]
     assert chosen(scenarios=["own"], axes={"xla": ["fast"]}) == ["own fast"]
     assert chosen(scenarios=["*"], axes={"xla": ["on"]}) == ["step fit on", "step batch on", "own on"]
-
-
-def test_in_a_suite_it_is_set_in_each_part_and_selects_where_the_suite_compares_it():
     assert chosen(suite="both") == ["step fit on", "step fit off", "step batch default"]
     assert chosen(suite="plain", axes={"tf32": ["off"]}) == ["step fit off", "own fast off", "own on off"]
     assert chosen(suite="both", axes={"xla": ["off"]}) == ["step fit off", "step batch off"]
 
 
-def test_what_is_typed_stands_in_place_of_the_one_value_that_a_suite_gives():
+def test_what_is_typed_wins_over_a_suite_and_over_a_default_of_the_header():
     suite = Suite("kept", "kept", ["*"], [SuitePart("step", {"call": ["fit"], "malloc": ["keep"]})])
     catalog = replace(CATALOG, suites={"kept": suite})
     assert chosen(catalog, suite="kept") == ["step fit keep"]
     assert chosen(catalog, suite="kept", axes={"malloc": ["default"]}) == ["step fit default"]
     assert chosen(catalog, suite="kept", axes={"malloc": ["*"]}) == ["step fit keep", "step fit default"]
-
-
-def test_a_default_in_the_header_holds_until_something_is_typed():
     scenario = replace(STEP, axes={"call": ["fit"], "xla": ["on", "off", "default"]}, default={"xla": "off"})
     catalog = replace(CATALOG, scenarios={"step": replace(scenario, settings=["xla"])}, suites={})
     assert chosen(catalog, scenarios=["step"]) == ["step fit off"]

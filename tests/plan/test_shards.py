@@ -54,12 +54,9 @@ def test_groups_stay_together_unless_they_take_longer_than_an_average_shard(seco
             assert len({places[group] for group in groups}) <= 1
 
 
-def test_groups_that_take_longer_than_an_average_shard_are_divided():
+def test_long_groups_are_divided_and_unknown_ones_are_as_long_as_the_others():
     places = balance_shards(dict.fromkeys("abcd", 1.0), 2, dict.fromkeys("abc", "one"))
     assert Counter(places.values()) == {1: 2, 2: 2}
-
-
-def test_a_group_of_unknown_length_takes_as_long_as_the_others():
     places = balance_shards({"a": 10.0, "b": 10.0, "new": None, "other": None}, 2)
     assert Counter(places.values()) == {1: 2, 2: 2}
     assert Counter(balance_shards(dict.fromkeys("abcd"), 2).values()) == {1: 2, 2: 2}

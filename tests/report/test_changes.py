@@ -105,7 +105,7 @@ def make_document(one, other):
     return json.loads(json.dumps(changes.make_document(pair(one, other))))
 
 
-def test_as_json_a_cell_has_its_times_its_ratio_and_what_is_said_of_it():
+def test_as_json_cells_have_their_times_and_ratios_and_runs_their_shift_and_differences():
     document = make_document(first(), second(SLOWER))
     assert (document["schema"], document["margin"]) == (changes.SCHEMA, MARGIN)
     assert [document[name]["id"] for name in ("first", "second")] == [first()[0].id, second()[0].id]
@@ -119,9 +119,6 @@ def test_as_json_a_cell_has_its_times_its_ratio_and_what_is_said_of_it():
     assert (ratio["rounds"], slower["change"]["withheld"], slower["same_software"]) == (5, None, True)
     assert slower["without_shift"]["verdict"] == "slower"
     assert slower["work"] == {"work": "not checked", "reason": ""}
-
-
-def test_as_json_it_tells_the_shift_and_all_that_differs():
     alike = make_document(first(), second())
     shift = alike["shift"]
     assert (shift["change"]["verdict"], shift["cells"], shift["unchanged"]) == ("same", 6, True)

@@ -107,14 +107,11 @@ def test_steps_that_use_no_cpu_time_have_no_number_and_a_sentence(snapshot):
     assert next(iter(reasons)) in markdown.render_full(sections.build(Results(planned, others)))
 
 
-def test_two_runs_by_cpu_time_are_compared_in_it():
+def test_two_runs_are_compared_in_cpu_time_and_time_by_the_clock_is_not_called_so():
     pair = two_runs.pair(by_cpu(two_runs.first()), by_cpu(two_runs.second()))
     text = markdown.render_full([Section("B vs A", "compare", changes.make_sections(pair)[0].blocks)])
     assert "A, CPU ms" in text
     assert offending(text) == []
     assert changes.make_document(pair)["first"]["clock"] == "cpu"
-
-
-def test_time_by_the_clock_is_not_called_cpu_time():
     for format in list_formats():
         assert "CPU time" not in re.sub(r"CPU time of the|CPU seconds", "", render(format, Results(*example())))

@@ -20,7 +20,7 @@ from harness.report.escape import (
 )
 
 
-def test_terminal_sequences_and_control_characters_go():
+def test_terminal_sequences_go_and_lines_are_bounded():
     texts = {
         "\x1b[31mred\x1b[0m": "red",
         "\x9b2Jgone": "gone",
@@ -32,9 +32,6 @@ def test_terminal_sequences_and_control_characters_go():
     }
     assert {text: clean(text) for text in texts} == texts
     assert sanitize({"\x1b[31mred": ["\x00a\n\tb"]}) == {"red": ["a\n\tb"]}
-
-
-def test_lines_and_strings_are_bounded():
     assert escape_terminal(" a\r\nb\t c ") == "a b c"
     assert len(escape_terminal("x" * 10_000_000)) == LINE_CHARACTERS
     assert sanitize("x" * 10_000_000) == "x" * PARAGRAPH_CHARACTERS

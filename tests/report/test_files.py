@@ -10,7 +10,7 @@ from tests.report.formats.examples import example
 from tests.report.handmade import everything
 
 
-def test_each_file_is_made_and_every_picture_that_is_shown():
+def test_each_file_is_made_and_no_details_where_nothing_is_left():
     files_by_name = files.render_files(Results(*example()), everything(cells()))
     charts = [f"charts/{name}{theme}.svg" for name in ("points", "panels", "folded") for theme in ("", "-dark")]
     assert list(files_by_name) == ["report.md", "details.md", "report.html", *charts]
@@ -22,8 +22,5 @@ def test_each_file_is_made_and_every_picture_that_is_shown():
         root = ElementTree.fromstring(files_by_name[name])
         ground = next(root.iter("{http://www.w3.org/2000/svg}rect")).attrib["fill"]
         assert (ground == "white") is ("dark" not in name)
-
-
-def test_where_nothing_is_left_there_are_no_details():
     files_by_name = files.render_files(Results(*example()), [Section("Title", "title", [Text("All.", where=REPORT)])])
     assert list(files_by_name) == ["report.md", "report.html"]

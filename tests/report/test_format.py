@@ -78,27 +78,18 @@ def test_a_gain_is_signed_and_has_its_interval():
     ]
 
 
-def test_bytes():
+def test_bytes_differences_shares_levels_and_lengths_of_time():
     texts = {512: "512 B", 8 * 1024**3: "8.00 GiB", 2000 * 1024**3: "2,000 GiB"}
     assert {count: format.bytes_(count) for count in texts} == texts
-
-
-def test_a_difference_of_less_than_a_hundredth_is_none():
     assert format.difference(Difference(2e-9, 5, Interval(-3e-9, 1.25)), format.BYTES) == "+0.00 (0.00 to 1.25)"
     assert (
         format.difference(Difference(-1234.0, 5, Interval(-1250.4, -1190.0)), format.BYTES)
         == "-1,230 (-1,250 to -1,190)"
     )
-
-
-def test_a_share_has_no_needless_digits_and_a_level_is_never_rounded_to_all():
     shares = {0.03: "3 %", 0.0131: "1.31 %", 0.125: "12.5 %", 1.5: "150 %", 10.0: "1,000 %"}
     assert {part: format.share(part) for part in shares} == shares
     levels = {1: "95 %", 2: "97.5 %", 3: "98.3 %", 5: "99 %", 60: "99.92 %", 100: "99.95 %", 1000: "99.995 %"}
     assert {count: format.level(1.0 - 0.05 / count) for count in levels} == levels
-
-
-def test_lengths_of_time():
     texts = {
         0.4: "0.4 s",
         45.4: "45 s",

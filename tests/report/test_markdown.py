@@ -66,12 +66,9 @@ def test_each_block_is_markdown_in_which_text_is_text():
         assert text in split(block, Text("words", where=FILES)).report, block
 
 
-def test_a_table_of_more_than_forty_lines_is_folded_under_its_caption():
+def test_long_tables_are_folded_and_what_is_not_pasted_is_in_the_details():
     assert "<summary>All: 41 rows</summary>" in split(make_table(41)).report
     assert "<summary>All" not in split(make_table(40)).report
-
-
-def test_what_is_not_pasted_is_in_the_details_and_the_report_says_where():
     files = split(Text("Pasted.", where=REPORT), Text("The rest.", where=REST))
     assert "The rest." not in files.report
     assert "results/RUN/details.md and report.html have more of these sections." in files.report
@@ -82,7 +79,7 @@ def test_what_is_not_pasted_is_in_the_details_and_the_report_says_where():
     assert split(Text("Pasted.", where=REPORT)).details == ""
 
 
-def test_what_has_no_room_is_counted_and_named_and_in_the_details():
+def test_what_has_no_room_is_counted_and_named_as_far_as_twenty():
     files = split(make_table(9000, "Times"), make_table(3, "Short", width=3))
     assert len(files.report) < LIMIT
     assert ": Times (9,000 rows)." in files.report
@@ -90,9 +87,6 @@ def test_what_has_no_room_is_counted_and_named_and_in_the_details():
     assert "<summary>Times" not in files.report
     assert "| 222 |" in re.sub(" +", " ", files.report)
     assert files.details.count("|\n") == 9002
-
-
-def test_many_tables_that_have_no_room_are_named_as_far_as_twenty():
     files = split(*(make_table(400, f"T{number}", width=4) for number in range(30)))
     assert len(re.findall(r"T\d+ \(400 rows\)", files.report)) == NAMED
     assert re.search(r"T\d+ \(400 rows\) and \d+ more\.", files.report)

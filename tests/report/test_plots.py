@@ -11,15 +11,12 @@ from harness.report.charts.axes import choose_ratio_domain
 POSITIVE = st.floats(1e-6, 1e6)
 
 
-def test_a_plot_has_its_value_its_interval_and_where_one_is():
+def test_plots_of_ratios_and_curves():
     domain = Interval(0.5, 2.0)
     assert format.plot_ratio(Estimate(1.5, 5, Interval(1.4, 1.7)), domain) == "············│·····─●──···"
     assert format.plot_ratio(Estimate(1.0, 1), domain) == "············●············"
     # an interval that goes on beyond the plot says so
     assert format.plot_ratio(Estimate(1.5, 5, Interval(0.1, 1e300)), domain) == "◂──────────────────●────▸"
-
-
-def test_a_curve_goes_from_its_least_to_its_largest_number():
     assert format.plot_curve([1.0, 2.0, 4.0, 8.0]) == "▁▂▄█"
     assert format.plot_curve([3.0, 3.0]) == "▁▁"
 

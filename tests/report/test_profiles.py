@@ -60,14 +60,11 @@ def test_a_report_reads_as_its_golden_file(golden):
     assert render(*BOTH) == golden
 
 
-def test_what_a_scenario_does_once_is_compared_by_its_first_calls():
+def test_first_calls_are_compared_and_what_gave_no_profile_is_told():
     once = [(launched, {Part.FIRST_CALL: parts[Part.FIRST_CALL]}) for launched, parts in BOTH]
     compare = [replace(comparison, of="import") for comparison in SCENARIO.compare]
     text = render(*once, of_run=replace(RUN, scenarios=[replace(SCENARIO, compare=compare)]))
     assert "Shares of the first call in tf2.0 eager" in text
-
-
-def test_what_gave_no_profile_is_told():
     lost = broken(EAGER, Status.FAILED, error="it | raised", role=Role.PROFILE), {}
     (items,) = find_blocks(Items, profile_launch(GRAPH), lost)
     assert list(items.items) == ["tf2.0 eager: failed: it | raised"]

@@ -24,13 +24,10 @@ def test_it_launches_each_environment_once_and_each_scenario():
     assert [launch.role for launch in launches[len(pilots) :]] == [Role.MEASURE] * 6
 
 
-def test_the_control_has_no_second_one():
+def test_it_has_one_control_and_launches_all_cells_that_only_observe():
     planned = plan(rounds=1)
     planned = replace(planned, groups=[replace(group, control=group.cells[0]) for group in planned.groups])
     assert len(of_pilot(walk(Shelf(), Backstage(), planned))) == 2
-
-
-def test_cells_that_only_observe_are_all_launched_in_it_and_never_again():
     backstage = Backstage(lambda _, job: Outcome(Status.OK, observations={"traces": 3}))
     planned = plan(rounds=3, groups=2)
     launches = walk(Shelf(), backstage, planned)

@@ -66,49 +66,40 @@ class BudgetBench:
 ALIKE = {"step 0": 1.0, "step 1": 1.0, "step 2": 1.0}
 
 
-def test_each_group_has_the_fewest_rounds_of_a_verdict_before_any_has_more():
+def test_each_group_has_the_fewest_rounds_before_any_has_more_and_a_dear_one_waits():
     bench = BudgetBench(plan(1000.0), ALIKE, {"step 0": 4, "step 1": 2, "step 2": 20})
     assert bench.run() == {"step 0": 4, "step 1": 2, "step 2": 30}
     # a look after round 2 ends the second; the others go to three, and then to their next look
     firsts = [("step 0", 2), ("step 0", 3), ("step 1", 2), ("step 2", 2), ("step 2", 3)]
     looks = [("step 0", 4), *(("step 2", number) for number in (4, 8, 16, 30))]
     assert bench.errands == [*firsts, *looks]
-
-
-def test_the_end_of_a_budget_leaves_whole_groups_and_the_rest_unbegun():
-    # a round of a group takes 2 s; the guess of 4 s a launch is corrected by the first group
-    bench = BudgetBench(plan(14.0), ALIKE, dict.fromkeys(ALIKE, 4))
-    assert bench.run() == {"step 0": 4, "step 1": 3, "step 2": 0}
-    assert sum(ledger.seconds() for ledger in bench.spending.ledgers.values()) <= 14.0
-
-
-def test_a_group_that_is_much_dearer_than_its_share_waits_for_the_others():
     bench = BudgetBench(plan(66.0), {**ALIKE, "step 0": 9.0}, dict.fromkeys(ALIKE, 3))
     assert bench.run() == dict.fromkeys(ALIKE, 3)
     others = [("step 1", 2), ("step 1", 3), ("step 2", 2), ("step 2", 3)]
     assert bench.errands == [("step 0", 2), *others, ("step 0", 3)]
 
 
-def test_what_is_left_goes_to_the_group_whose_next_look_is_the_soonest():
+def test_the_end_of_a_budget_leaves_whole_groups_and_claims():
+    # a round of a group takes 2 s; the guess of 4 s a launch is corrected by the first group
+    bench = BudgetBench(plan(14.0), ALIKE, dict.fromkeys(ALIKE, 4))
+    assert bench.run() == {"step 0": 4, "step 1": 3, "step 2": 0}
+    assert sum(ledger.seconds() for ledger in bench.spending.ledgers.values()) <= 14.0
+    # a round takes 32 s, and both are known after two: it does not end with one round of each
+    for budget, rounds in {100.0: [2, 0], 140.0: [2, 2], 60.0: [0, 0]}.items():
+        bench = BudgetBench(plan(budget, groups=2), {"step 0": 16.0, "step 1": 16.0}, {"step 0": 2, "step 1": 2})
+        assert [count if count > 1 else 0 for count in bench.run().values()] == rounds
+
+
+def test_what_is_left_goes_to_the_soonest_look_that_it_holds():
     seconds = {"step 0": 1.0, "step 1": 4.0, "step 2": 1.0}
     bench = BudgetBench(plan(1000.0), seconds, {"step 0": 30, "step 1": 8, "step 2": 16})
     bench.run()
     # from eight rounds to sixteen: 16 s each; from sixteen to thirty: 28 s; from four to eight: 32 s
     assert bench.errands[-4:] == [("step 0", 16), ("step 2", 16), ("step 0", 30), ("step 1", 8)]
-
-
-def test_a_group_goes_on_if_the_budget_holds_half_as_many_rounds_again():
     # a round takes 2 s. With five rounds, the intervals would be wider than at the look after four
     for budget, rounds in {8.0: 4, 10.0: 4, 12.0: 6, 15.0: 7, 16.0: 8}.items():
         bench = BudgetBench(plan(budget, groups=1), {"step 0": 1.0}, {"step 0": 8})
         assert bench.run() == {"step 0": rounds}
-
-
-def test_a_budget_that_holds_one_claim_leaves_a_whole_one():
-    # a round takes 32 s, and both are known after two: it does not end with one round of each
-    for budget, rounds in {100.0: [2, 0], 140.0: [2, 2], 60.0: [0, 0]}.items():
-        bench = BudgetBench(plan(budget, groups=2), {"step 0": 16.0, "step 1": 16.0}, {"step 0": 2, "step 1": 2})
-        assert [count if count > 1 else 0 for count in bench.run().values()] == rounds
 
 
 SECONDS, NEEDS = st.sampled_from([0.5, 1.0, 2.3, 9.0]), st.sampled_from([2, 3, 4, 8, 30])
@@ -152,7 +143,7 @@ def narrow_after_three(launches: Sequence[Launch]) -> dict[str, float]:
     return {name: KNOWN if rounds > 2 else math.inf}
 
 
-def test_a_run_of_claims_with_a_budget_measures_one_group_after_the_other():
+def test_a_run_of_claims_measures_one_group_after_the_other_until_it_is_settled():
     planned, silent = plan(1000.0), Silent()
     launches = staged(Shelf(), Backstage(), planned, silent, widths=narrow_after_three).run([])
     assert [(launch.group, launch.round) for launch in launches] == [
@@ -161,9 +152,6 @@ def test_a_run_of_claims_with_a_budget_measures_one_group_after_the_other():
     assert len(launches) + silent.skipped == planned.all_launches
     stops = find_stops(planned, RoundLog(planned, launches), narrow_after_three, interrupted=False)
     assert set(stops.values()) == {Stop(StopReason.PRECISION, 3)}
-
-
-def test_a_group_whose_claims_one_round_settles_ends_after_it():
     planned = plan(1000.0)
     vast = planned.groups[0].name
 
@@ -175,7 +163,7 @@ def test_a_group_whose_claims_one_round_settles_ends_after_it():
     assert rounds == {**dict.fromkeys(ALIKE, 3), vast: 1}
 
 
-def test_a_group_that_the_budget_did_not_reach_says_so():
+def test_groups_that_a_budget_did_not_reach_say_so_and_time_between_launches_counts():
     planned = plan(1000.0, groups=2)
     first = [
         runs.launch(group="step 0", cell=cell, round=number, role=Role.MEASURE)
@@ -184,6 +172,10 @@ def test_a_group_that_the_budget_did_not_reach_says_so():
     ]
     stops = find_stops(planned, RoundLog(planned, first), narrow_after_three, interrupted=False)
     assert stops == {"step 0": Stop(StopReason.PRECISION, 3), "step 1": Stop(StopReason.BUDGET, 0)}
+    bench = BudgetBench(plan(60.0, groups=1), {"step 0": 1.0}, {"step 0": 30})
+    spending = GroupBudget(bench.plan, bench.widths, {"step 0": 2}, spent=lambda: 55.0)
+    assert bench.spending.next().seconds == 60.0
+    assert spending.next().seconds == 5.0
 
 
 def test_an_interrupted_run_goes_on_where_it_was():
@@ -198,10 +190,3 @@ def test_an_interrupted_run_goes_on_where_it_was():
         ledger = RoundLog(planned, after)
         assert [ledger.rounds(group) for group in planned.groups] == [3, 3, 3]
         assert sum(launch.status is Status.OK for launch in after) <= 3 * 3 * 2 + 1
-
-
-def test_the_time_between_launches_is_part_of_the_budget():
-    bench = BudgetBench(plan(60.0, groups=1), {"step 0": 1.0}, {"step 0": 30})
-    spending = GroupBudget(bench.plan, bench.widths, {"step 0": 2}, spent=lambda: 55.0)
-    assert bench.spending.next().seconds == 60.0
-    assert spending.next().seconds == 5.0

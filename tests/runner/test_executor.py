@@ -35,7 +35,7 @@ def test_a_launch_that_breaks_says_what_to_do(snapshot):
     assert advice == snapshot
 
 
-def test_a_cell_that_only_observes_is_launched_once_and_the_others_run_on():
+def test_a_cell_that_times_no_step_is_launched_once_unless_a_phase_of_it_is_compared():
     shelf = Shelf()
 
     def answer(_: int, job: Job) -> Outcome:
@@ -48,9 +48,6 @@ def test_a_cell_that_only_observes_is_launched_once_and_the_others_run_on():
     assert (only.role, only.status) == (Role.PILOT, Status.OK)
     assert len([launch for launch in launches if launch.cell.environment == "old"]) == 4
     assert len(walk(shelf, Backstage(answer), plan(rounds=3), shelf.read_launches())) == len(launches)
-
-
-def test_a_cell_that_times_no_step_is_launched_in_the_rounds_where_a_phase_of_it_is_compared():
     shelf = Shelf()
 
     def answer(_: int, job: Job) -> Outcome:
@@ -98,7 +95,7 @@ def with_control(planned: Plan) -> Plan:
     return replace(planned, groups=[replace(group, control=group.cells[0]) for group in planned.groups])
 
 
-def test_the_control_is_launched_twice_in_every_round_and_in_a_pilot_that_sets_lengths():
+def test_a_control_comes_twice_a_round_and_says_once_that_it_only_observes():
     planned = with_control(plan(rounds=2, groups=2))
     launches = walk(Shelf(), Backstage(), planned)
     for group in planned.groups:
@@ -111,9 +108,6 @@ def test_the_control_is_launched_twice_in_every_round_and_in_a_pilot_that_sets_l
             roles = [Role.PILOT] * 3 if number == 0 else [Role.CONTROL, Role.MEASURE, Role.MEASURE]
             assert sorted(role for _, role in launched) == sorted(roles)
             assert [cell for cell, _ in launched].count(group.cells[0]) == 2
-
-
-def test_a_control_that_only_observes_says_so_once():
     planned = with_control(plan(rounds=2, groups=2))
     silent = Silent()
     backstage = Backstage(lambda _, job: Outcome(Status.OK, observations={"traces": 3}))
@@ -155,19 +149,13 @@ def always_disturbed(_: int, __: Job) -> Outcome:
     return Outcome(Status.OK, samples=[Sample(1.0, 100)], resources=DISTURBED)
 
 
-def test_where_most_rounds_are_disturbed_none_is_repeated_after_the_first():
+def test_which_disturbed_rounds_are_repeated():
     launches = walk(Shelf(), Backstage(always_disturbed), plan(rounds=11))
     assert attempts(launches, 11) == {0: 1, 1: 2, **dict.fromkeys(range(2, 12), 1)}
-
-
-def test_a_repetition_takes_no_round_from_the_budget():
     # a pilot and nine rounds of two launches take 40 s
     backstage = Backstage(always_disturbed, cost=lambda _: 2.0)
     launches = walk(Shelf(), backstage, replace(plan(rounds=9), budget_seconds=40.0))
     assert attempts(launches, 9) == dict.fromkeys(range(10), 1)
-
-
-def test_the_only_round_of_a_plan_is_not_repeated():
     assert attempts(walk(Shelf(), Backstage(always_disturbed), plan(rounds=1)), 1) == {0: 1, 1: 1}
 
 

@@ -169,15 +169,12 @@ def test_with_a_precision_the_time_until_the_first_look_at_verdicts_is_announced
         assert (estimate.rounds, estimate.seconds) == (3, pytest.approx(backstage.clock.now, rel=0.2))
 
 
-def test_a_budget_that_ended_long_ago_is_no_error():
+def test_a_budget_that_ended_is_no_error_and_a_wish_that_holds_nothing_is_exceeded():
     planned = replace(plan(10.0, is_wish=False), rounds=1)
     for status in (Status.OK, Status.FAILED):
         backstage = Backstage(lambda _, job, status=status: Outcome(status), cost=ScheduledMachine(20.0).cost)
         launches = staged(Shelf(), backstage, planned, Silent(), pairs=PAIRS).run([])
         limit_to_budget(planned, launches, PAIRS)
-
-
-def test_a_wish_that_does_not_hold_them_is_exceeded_and_groups_are_finished_one_at_a_time():
     finished = ScheduledMachine(MACHINES["slow"], ONE_DEAR).run(plan(120.0, is_wish=True))
     # the first round tells what a round of each costs; the first group has the control, so the third is the cheapest
     assert finished.order[3:] == [("2", 2), ("2", 3), ("0", 2), ("0", 3), ("1", 2), ("1", 3)]

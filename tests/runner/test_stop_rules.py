@@ -54,13 +54,10 @@ def test_a_group_whose_cells_all_failed_or_only_observe_ends_after_its_pilot():
         assert open_groups(planned, ledger, 1, lambda _: {}) == frozenset()
 
 
-def test_a_precision_of_two_percent_is_a_ratio_known_to_two_percent():
+def test_a_group_ends_by_its_precision_or_when_its_claims_tell_what_they_can():
     planned = replace(plan(rounds=100), precision=0.02)
     for width, is_open in {0.0198: False, math.log1p(0.02): False, math.log(1.021): True}.items():
         assert bool(open_groups(planned, rounds(planned, 9), 10, lambda _, width=width: {"step 0": width})) is is_open
-
-
-def test_a_group_of_claims_ends_when_it_tells_what_it_can_unless_a_precision_is_asked():
     for precision, width, is_open in [(None, 1.0, False), (None, 1.01, True), (0.02, 1.0, True)]:
         planned = replace(plan(rounds=100), claims=["T#1"], precision=precision)
         assert bool(open_groups(planned, rounds(planned, 3), 4, lambda _, width=width: {"step 0": width})) is is_open

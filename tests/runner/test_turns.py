@@ -94,15 +94,12 @@ def test_the_first_pilots_of_environments_start_at_the_same_time_and_measure_one
     assert all(launch.block == 0 for launch in launches)
 
 
-def test_a_second_pilot_of_an_environment_starts_alone():
+def test_pilots_start_together_once_per_environment_and_if_cpus_and_memory_allow():
     stage = Backstage()
     planned = replace(in_two_environments(), rounds=0, sampling=Sampling())
     launches = beside(staged(Shelf(), stage, planned), 3, 2).run([])
     assert len(launches) == 4
     assert [job.waits for job in stage.jobs] == [True, True, False, False]
-
-
-def test_pilots_start_one_after_the_other_with_one_cpu_or_memory_for_one():
     for starts, memory in [((3,), math.inf), ((3, 2), 1.5 * 2.0**30)]:
         stage = Backstage()
         walk_ = beside(staged(Shelf(), stage, in_two_environments()), *starts)
@@ -138,15 +135,12 @@ def test_one_launch_may_fix_its_calls_and_is_measured_alone_while_the_others_tak
     assert all(word != "" and not word.startswith("start") for _, word in stage.words[at:])
 
 
-def test_each_sample_has_its_place_in_its_turn():
+def test_samples_have_their_places_in_turns_of_several_cells():
     launches = of_round(walk(Shelf(), Backstage(), plan(rounds=1, turns=6)), 1)
     assert [len(launch.samples) for launch in launches] == [6] * 3
     for places in zip(*(launch.places for launch in launches), strict=True):
         assert sorted(places) == [0, 1, 2]
     assert Counter(launches[0].places) == {0: 2, 1: 2, 2: 2}
-
-
-def test_a_group_of_one_cell_has_nobody_to_take_turns_with():
     stage, planned = Backstage(), plan(rounds=1)
     single = replace(planned.groups[0], cells=planned.groups[0].cells[:1], control=None)
     launches = walk(Shelf(), stage, replace(planned, groups=[single]))
@@ -231,16 +225,13 @@ def test_a_disturbed_round_is_repeated_unless_its_launches_took_turns():
         assert {launch.attempt for launch in of_round(launches, 1)} == attempts
 
 
-def test_launches_whose_scenario_fixes_its_calls_follow_one_another():
+def test_launches_that_take_no_turns():
     stage = Backstage(lambda _, __: Outcome(Status.OK, samples=[Sample(1.0, 1)], resources={"max_rss_bytes": 1e9}))
     launches = replace(staged(Shelf(), stage, plan(rounds=2)), memory=1.5e9).run([])
     assert {word for _, word in stage.words} == {""}
     assert [len(of_round(launches, number)) for number in (1, 2)] == [3, 3], "one block, however little memory there is"
     assert not any(launch.places for launch in launches)
     assert {launch.block for launch in launches} == {0}, "the control is compared with its like"
-
-
-def test_for_percentiles_launches_take_no_turns_and_a_sample_is_a_step():
     planned = plan(rounds=1)
     stage = Backstage()
     walk(Shelf(), stage, replace(planned, groups=[replace(planned.groups[0], of=["p99"])]))

@@ -53,14 +53,11 @@ def test_operations_sessions_and_traces_are_told_by_the_names_of_their_functions
     assert (work["ops"], work["session runs"], work["traces"], work["graph nodes"]) == (4, 0, 2, 6)
 
 
-def test_a_step_that_does_not_repeat_has_a_reason_and_no_counts():
+def test_steps_that_do_not_repeat_have_no_counts_and_random_numbers_change_none():
     made = []
     calls, reason = look(lambda: [leaf([1]) for _ in made] + [made.append(1)])
     assert calls == 3
     assert reason.startswith("two calls of the step differ: ")
-
-
-def test_random_numbers_do_not_change_counts():
     draw = random.Random(0).randrange
     assert isinstance(look(lambda: [draw(5) for _ in range(20)])[1], dict)
 

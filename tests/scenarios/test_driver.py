@@ -41,15 +41,12 @@ T4 = ("Tesla T4", (7, 5), "0000:00:1E.0")
 A100 = ("NVIDIA A100-SXM4-40GB", (8, 0), "0000:3B:00.0")
 
 
-def test_each_gpu_is_told_in_cudas_order():
+def test_each_gpu_is_told_in_cudas_order_without_an_address_that_is_not_told():
     assert driver.gpus(Cuda(A100, T4)) == [
         {"name": "NVIDIA A100-SXM4-40GB", "capability": "8.0", "pci": "0000:3B:00.0"},
         {"name": "Tesla T4", "capability": "7.5", "pci": "0000:00:1E.0"},
     ]
     assert driver.gpus(Cuda()) == []
-
-
-def test_an_address_that_is_not_told_is_left_out():
     cuda = Cuda(T4, broken=["cuDeviceGetPCIBusId"])
     assert driver.gpus(cuda) == [{"name": "Tesla T4", "capability": "7.5"}]
 

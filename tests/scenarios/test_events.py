@@ -51,7 +51,7 @@ def scenario(bench):
     assert (launched.end["status"], len(launched.of("hello")), len(launched.of("pins"))) == ("ok", 1, 1)
 
 
-def test_values_that_json_lacks_become_strings_and_arrays_lists():
+def test_values_that_json_lacks_become_strings_and_others_are_refused():
     class Array:
         def tolist(self):
             return [1.0, float("nan")]
@@ -59,9 +59,6 @@ def test_values_that_json_lacks_become_strings_and_arrays_lists():
     assert plain(float("nan")) == "nan"
     values = {"a": [float("inf"), {1: -float("inf")}], "b": Decimal("1.5"), "c": (1, None, True), "d": Array()}
     assert plain(values) == {"a": ["inf", {"1": "-inf"}], "b": "1.5", "c": [1, None, True], "d": [1.0, "nan"]}
-
-
-def test_an_event_that_no_reader_would_take_is_refused():
     reader, writer = os.pipe()
     with pytest.raises(ValueError, match=r"the observation 'log' has .* bench\.artifact"):
         EventWriter(writer).emit("observation", name="log", value="x" * LINE_LIMIT_BYTES)

@@ -42,21 +42,15 @@ ON_GPU = [
 WRAPPERS = [lambda t: t, lambda t: [1.0, t], lambda t: (None, {"loss": t}), lambda t: Thing(data=t)]
 
 
-def test_of_much_in_a_gpus_memory_one_element_is_waited_for():
+def test_every_tensor_is_waited_for_by_one_element_or_whole():
     for tensor, copied in ON_GPU:
         for wrap in WRAPPERS:
             tensor.log.clear()
             fetch_one(wrap(tensor))
             assert tensor.log == [copied], tensor.shape
-
-
-def test_every_tensor_is_waited_for():
     first, second = FetchedTensor((300, 300), "GPU:0"), FetchedTensor((SMALL * 2,), "GPU:1")
     fetch_one({"a": [first], "b": second})
     assert (first.log, second.log) == ([(0, 0)], [(0,)])
-
-
-def test_what_has_no_element_to_take_is_fetched_whole():
     fetched = []
     # values in rows of any length, which are on no device; and a variable of Keras 3, whose shape is a tuple
     fetch_one(Thing(shape=Thing(num_elements=lambda: None, ndims=2), numpy=lambda: fetched.append("ragged")))
@@ -64,13 +58,10 @@ def test_what_has_no_element_to_take_is_fetched_whole():
     assert fetched == ["ragged", "variable"]
 
 
-def test_other_results_are_let_be():
+def test_other_results_are_let_be_but_for_arrays_of_other_backends():
     for value in (None, 0.5, "text", object(), [[], {}]):
         fetch(value)
         fetch_one(value)
-
-
-def test_arrays_of_other_backends_are_waited_for_in_their_own_way():
     waits = []
     fetch([Thing(block_until_ready=lambda: waits.append("ready"), numpy=lambda: waits.append("copied"))])
     fetch({"loss": Thing(detach=lambda: waits.append("detached"), numpy=lambda: waits.append("copied"))})

@@ -43,12 +43,17 @@ def test_rows_differ_and_no_output_is_saturated():
         assert 0.01 < min(outputs) < max(outputs) < 0.99
 
 
-def test_they_carry_the_digits_of_a_float32():
+def test_fixed_numbers_carry_a_float32s_digits_on_every_numpy():
     class Third(Model):
         def predict_on_batch(self, x):
             return np.full((len(x), 1), 1 / 3)
 
     assert fixed_outputs(Third(30), (2, 5, 30), "float32") == [0.3333333, 0.3333333]
+    # RandomState's streams are frozen: every NumPy in a lock draws the same.
+    assert fixed_weights([(2, 1)])[0].ravel() == pytest.approx([0.35123, -0.09777], abs=1e-5)
+    batch = fixed_batch((2, 3, 4), "float32")
+    assert (batch.shape, batch.dtype) == ((2, 3, 4), np.float32)
+    assert batch[0, 0, 0] == pytest.approx(fixed_batch((2, 3, 4), "float64")[0, 0, 0], rel=1e-6)
 
 
 def test_a_signal_neither_grows_nor_fades():
@@ -58,11 +63,3 @@ def test_a_signal_neither_grows_nor_fades():
     assert kernel.std() == pytest.approx((40 * 30) ** -0.5, rel=0.01)
     assert dense.std() == pytest.approx(128**-0.5, rel=0.05)
     assert bias.std() == pytest.approx(0.1, rel=0.2)
-
-
-def test_the_generators_are_those_of_every_numpy():
-    # RandomState's streams are frozen: every NumPy in a lock draws the same.
-    assert fixed_weights([(2, 1)])[0].ravel() == pytest.approx([0.35123, -0.09777], abs=1e-5)
-    batch = fixed_batch((2, 3, 4), "float32")
-    assert (batch.shape, batch.dtype) == ((2, 3, 4), np.float32)
-    assert batch[0, 0, 0] == pytest.approx(fixed_batch((2, 3, 4), "float64")[0, 0, 0], rel=1e-6)

@@ -8,14 +8,11 @@ import numpy as np
 from kit import fixed_matrix, power_of
 
 
-def test_the_power_is_the_matrix_s_own():
+def test_powers_and_sums_are_those_of_the_matrix_whatever_the_arguments():
     tf = SimpleNamespace(int32=np.int32, eye=np.eye, matmul=np.matmul, constant=np.array)
     matrix = fixed_matrix(tf)
     assert set(matrix.ravel()) == {-1, 0, 1}
     assert np.array_equal(power_of(tf)(matrix, 7), np.linalg.matrix_power(matrix, 7))
-
-
-def test_whatever_the_arguments_the_function_sums_them_to_the_same_numbers():
     tf = SimpleNamespace(ones=np.ones, constant=np.array)
     for argument in ("number", "tensor", "shape", "relaxed_shape", "signature", "traced"):
         values = function_retracing.make_arguments(tf, argument)

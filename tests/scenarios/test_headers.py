@@ -28,24 +28,18 @@ def get_axes(header):
     return {axis: values for axis, values in header.axes.items() if axis not in header.environ}
 
 
-def test_the_function_takes_the_axes_in_their_order_and_its_defaults_are_values():
+def test_headers_say_what_a_scenario_is_and_its_function_takes_the_axes():
     for path, header in HEADERS.items():
         _, *parameters = inspect.signature(get_scenario(path)).parameters.values()
         axes = get_axes(header)
         assert [parameter.name for parameter in parameters] == list(axes), path
         assert all(parameter.default in axes[parameter.name] for parameter in parameters), path
-
-
-def test_a_header_says_what_it_is_and_where_it_was_claimed():
     for path, header in HEADERS.items():
         assert header.title != header.name, path
         assert header.source.startswith("https://") or not header.source, path
         assert header.tags, path
         assert ("upstream" in header.tags) == (path.parent == UPSTREAM), path
         assert not [value for values in header.axes.values() for value in values if " " in value], path
-
-
-def test_it_has_an_option_by_hand_for_each_of_its_values():
     for path, header in HEADERS.items():
         options = parser(get_scenario(path))
         assert options.description == header.title, path
@@ -81,13 +75,10 @@ def test_a_first_call_waits_for_the_device():
         assert not parts or called & WAITING, path
 
 
-def test_every_experiment_has_its_function():
+def test_experiments_have_functions_and_upstream_scenarios_the_issue_of_a_claim():
     for name in ("function_behaviour", "numpy_behaviour"):
         axes = HEADERS[SCENARIOS / f"{name}.py"].axes
         assert list(importlib.import_module(name).EXPERIMENTS) == axes["experiment"]
-
-
-def test_the_source_of_a_scenario_of_upstream_is_the_issue_of_a_claim():
     environments = load_environments(Project(SCENARIOS.parent))
     for path, scenario in HEADERS.items():
         if path.parent == UPSTREAM:

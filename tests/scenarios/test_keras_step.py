@@ -98,23 +98,17 @@ def reported(own_value, builtin, counter, predict):
     return bench
 
 
-def test_the_fingerprint_is_the_model_its_outputs_and_both_counts_of_the_steps():
+def test_the_fingerprint_has_both_counts_of_the_steps_by_whichever_reader_works():
     order = []
     bench = reported(lambda _: order.append("counter") or 7, eager_only, "7", lambda: order.append("outputs") or [0.5])
     assert bench.values == {"parameters": 162_049, "outputs": [0.5], "steps_called": 7, "steps_counted": 7}
     assert set(bench.observations) == {"tensorflow", "keras", "optimizer", "parameters"}
     # the weights are set for the outputs
     assert order == ["counter", "outputs"]
-
-
-def test_the_counter_is_read_by_whichever_reader_works():
     readers = [(eager_only, int, "6"), (eager_only, eager_only, SimpleNamespace(numpy=lambda: 6.0))]
     for own, builtin, counter in [*readers, (int, eager_only, "6")]:
         counted = reported(own, builtin, counter, lambda: [0.5]).values["steps_counted"]
         assert (counted, type(counted)) == (6, int)
-
-
-def test_what_cannot_be_told_is_none_and_one_line_says_why():
     bench = reported(eager_only, eager_only, SimpleNamespace(numpy=lambda: eager_only(0)), lambda: eager_only(0))
     assert (bench.values["outputs"], bench.values["steps_counted"]) == (None, None)
     why = "NotImplementedError: numpy() is only available when eager execution is enabled."

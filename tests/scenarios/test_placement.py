@@ -67,15 +67,12 @@ def graph_mode(*devices, placed=None):
     )
 
 
-def test_devices_are_those_that_are_initialised_or_that_a_session_has():
+def test_devices_that_are_listed_and_whether_a_gpu_is_among_them():
     for at in ("config", "experimental"):
         assert placement.list_devices(eager("/device:CPU:0", "/device:GPU:0", at=at)) == ["CPU:0", "GPU:0"]
     assert placement.list_devices(graph_mode(CPU, GPU)) == ["CPU:0", "GPU:0"]
     names = {GPU: "GPU:0", "/device:GPU:1": "GPU:1", "/gpu:0": "GPU:0", "elsewhere": "elsewhere"}
     assert {name: placement.short(name) for name in names} == names
-
-
-def test_a_gpu_that_is_listed_is_enough_to_go_on_and_one_of_xlas_own_is_none():
     for library in (eager(CPU, GPU), graph_mode(CPU, GPU), graph_mode(CPU, XLA_GPU, GPU)):
         placement.require_gpu(library)
     for library in (eager(CPU), graph_mode(CPU), eager(CPU, XLA_GPU), graph_mode(CPU, XLA_GPU)):

@@ -82,7 +82,7 @@ def test_what_is_measured_otherwise_is_profiled_as_well(tmp_path):
         assert (launched.samples, launched.of("memory")) == ([], [])
 
 
-def test_the_raw_profiles_are_left_as_pstats_has_them(profiled):
+def test_profiles_are_left_as_pstats_has_them_with_callers_and_stacks_by_place(profiled):
     launched, documents, folder = profiled
     assert {event["name"] for event in launched.of("artifact")} == {
         f"{part}.{ending}" for part in ("first-call", "steady") for ending in ("pstats", "json")
@@ -91,10 +91,6 @@ def test_the_raw_profiles_are_left_as_pstats_has_them(profiled):
     mine = next(key for key in raw if key[2] == "slow")
     stored = next(function for function in documents["steady"]["functions"] if function[2] == "slow")
     assert (raw[mine][1], raw[mine][2]) == (stored[3], stored[5])
-
-
-def test_callers_and_stacks_name_functions_by_their_place(profiled):
-    _, documents, _ = profiled
     functions = documents["steady"]["functions"]
     names = [function[2] for function in functions]
     (summed,) = (function for function in functions if function[2] == "<built-in method builtins.sum>")
@@ -104,14 +100,11 @@ def test_callers_and_stacks_name_functions_by_their_place(profiled):
     assert all(seconds > 0 for seconds, _ in documents["steady"]["stacks"])
 
 
-def test_a_profile_of_no_count_of_calls_is_refused(perform):
+def test_a_launch_looks_closer_where_the_job_says_so_and_at_some_calls(perform):
     for wrong in ({"calls": 0}, {"calls": "many"}, {}):
         end = perform(SOURCE.format(first=True), profile=wrong).end
         assert end["status"] == "failed"
         assert "job" in end["reason"]
-
-
-def test_a_launch_looks_closer_only_where_the_job_says_so(perform):
     for changes in ({}, {"thorough": True}):
         launched = perform(SOURCE.format(first=True), **changes)
         assert launched.observed("thorough") is bool(changes)

@@ -5,12 +5,9 @@ from types import SimpleNamespace
 from kit import catch_error, eager_switch, version
 
 
-def test_versions_compare_as_numbers():
+def test_versions_compare_as_numbers_and_decide_the_switch_to_eager():
     assert version("2.15.1") > version("2.2.4-tf")
     assert version("2.5.0.dev2021032900") == (2, 5)
-
-
-def test_the_switch_to_eager_has_the_name_of_the_release():
     old, new = "experimental_run_functions_eagerly", "run_functions_eagerly"
     for names, expected in [([old], old), ([old, new], new)]:
         tf = SimpleNamespace(config=SimpleNamespace(**{name: name for name in names}))

@@ -162,12 +162,9 @@ def tensorflow(*definitions, eager=True, jit=False):
     )
 
 
-def test_functions_that_ask_for_xla_are_told_by_their_names_in_python(environ):
+def test_functions_that_ask_for_xla_are_told_and_whether_it_compiles_what_it_can(environ):
     traced = ("__inference__update_step_xla_123", True), ("__forward_step_4_56", True), ("__inference_other_7", False)
     assert settings.find_compiled(tensorflow(*traced, eager=False)) == ["_update_step_xla", "step"]
-
-
-def test_whether_xla_compiles_what_it_can(environ):
     for flags, jit, is_on in [
         ("", False, False),
         ("", True, True),

@@ -67,12 +67,9 @@ def test_up_to_2_1_devices_are_streams():
         assert read(trace(devices)) == Seen(at((10_000, 5_000)), at((3_000, 2_000)), None)
 
 
-def test_fields_of_a_newer_schema_are_passed_over():
+def test_fields_of_a_newer_schema_are_passed_over_and_what_is_no_protocol_buffer_refused():
     newer = message((99, 5), (98, "new"), (1, 5)) + b"\xd1\x05" + bytes(8)
     assert read(trace({GPU: [("k", 1, 2, KERNEL)]}) + newer).kernels == at((1, 2))
-
-
-def test_what_is_no_protocol_buffer_is_refused_with_a_sentence():
     for data in (b"\x0a", b"\x0a\x05abc", b"\x0f", b"\x80" * 20, b"\x09abc"):
         with pytest.raises(ValueError, match="the profiler's data isn't a complete protocol buffer"):
             read(data)

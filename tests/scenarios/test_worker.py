@@ -34,7 +34,7 @@ def measured(tmp_path_factory):
     return launched, before, time.time()
 
 
-def test_hello_says_who_speaks(measured):
+def test_hello_phases_and_samples_follow_one_another(measured):
     launched, before, after = measured
     hello = launched.events[0]
     assert (hello["event"], hello["schema"], hello["executable"]) == ("hello", 1, sys.executable)
@@ -42,18 +42,12 @@ def test_hello_says_who_speaks(measured):
     assert hello["implementation"] == "cpython"
     assert before - 0.02 <= hello["started"] <= hello["time"] <= after
     assert set(hello["affinity"]) <= set(range(os.cpu_count()))
-
-
-def test_phases_follow_one_another(measured):
     phases = measured[0].of("phase")
     assert [phase["name"] for phase in phases] == ["build", "warm up", "steady state"]
     assert phases[0]["seconds"] >= 0.01
     assert all(0 <= phase["cpu_seconds"] <= phase["seconds"] + 0.02 for phase in phases)
     for earlier, later in pairwise(phases):
         assert 0 <= earlier["start"] < earlier["start"] + earlier["seconds"] <= later["start"]
-
-
-def test_samples_carry_their_steps_and_what_they_used_of_cpus(measured):
     launched, *_ = measured
     (event,) = launched.of("samples")
     assert event["name"] == "step"
@@ -112,23 +106,17 @@ def test_a_launch_that_takes_turns_says_when_it_waits_and_what_it_measured(launc
     assert resources["between_seconds"] > 0 <= resources["between_cpu_seconds"]
 
 
-def test_a_launch_that_starts_beside_others_waits_until_it_is_to_measure(perform):
+def test_a_launch_waits_for_words_and_ends_without_them_or_with_an_unknown_one(perform):
     launched = perform(MEASURES, sampling=TURNS, waits=True, words="measure\nturn\nend\n")
     assert (launched.status, launched.end["status"]) == (0, "ok")
     names = [event.get("name", event["event"]) for event in launched.events]
     assert names[:7] == ["hello", "build", "ready", "warm up", "turn", "steady state", "turn"]
     nobody = perform(MEASURES, sampling=TURNS, waits=True)
     assert (nobody.status, nobody.of("end"), nobody.events[-1]) == (130, [], {"event": "ready"})
-
-
-def test_a_launch_that_nobody_tells_anything_any_more_ends_without_an_end(perform):
     for words in ("", "turn\nturn 2"):
         launched = perform(MEASURES, sampling=TURNS, words=words)
         assert (launched.status, launched.of("end")) == (130, []), words
         assert len(launched.of("turn")) == 1 + words.count("turn\n"), words
-
-
-def test_a_word_that_is_not_known_is_a_failure(perform):
     unknown = perform(MEASURES, sampling=TURNS, words="turn\nstop\nturn\n")
     assert (unknown.status, unknown.end["status"], len(unknown.of("turn"))) == (1, "failed", 2)
     early = perform(MEASURES, sampling=TURNS, waits=True, words="turn\nturn\n")
@@ -268,12 +256,9 @@ def test_a_failure_keeps_the_end_of_its_traceback_and_what_was_measured(launch):
     assert launched.samples
 
 
-def test_not_available_is_no_failure(perform):
+def test_launches_that_are_not_available_or_that_no_gpu_did_have_statuses_of_their_own(perform):
     launched = perform("from kit import NotAvailable\n" + body("raise NotAvailable('no GPU here')"))
     assert (launched.status, launched.end["status"], launched.end["reason"]) == (0, "not available", "no GPU here")
-
-
-def test_work_that_no_gpu_did_has_a_status_of_its_own(perform):
     on_a_gpu = {"axes": {}, "environment": "here", "device": "gpu"}
     launched = perform(body("bench.measure(int)"), cell=on_a_gpu)
     assert (launched.status, launched.end["status"]) == (1, "cpu fallback")
@@ -304,14 +289,11 @@ def test_a_launch_ends_with_its_work_whatever_the_scenario_left_for_the_exit(lau
     assert "half a line" in launched.stderr
 
 
-def test_artifacts_are_copied(perform, tmp_path):
+def test_artifacts_are_copied_and_a_scenario_named_like_a_module_hides_nothing(perform, tmp_path):
     (tmp_path / "trace.txt").write_text("a trace")
     launched = perform(body(f"bench.artifact({str(tmp_path / 'trace.txt')!r})", "bench.observe('done', 1)"))
     assert launched.of("artifact") == [{"event": "artifact", "name": "trace.txt", "bytes": 7}]
     assert (tmp_path / "artifacts" / "trace.txt").read_text() == "a trace"
-
-
-def test_a_scenario_named_like_a_module_hides_nothing(perform, tmp_path):
     source = body("import json", "bench.observe('json', json.dumps([1]))")
     (tmp_path / "json.py").write_text(source)
     assert perform("", script=str(tmp_path / "json.py")).end["status"] == "ok"

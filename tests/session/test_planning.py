@@ -179,22 +179,16 @@ def replacing(plan: Plan, harness: Harness) -> Plan:
     return plan
 
 
-def test_what_is_typed_is_not_replaced_and_what_runs_is_not(replacing):
+def test_what_stands_in_for_references_and_profiles(replacing):
     planned = replacing(H100, gpu=True, environments=["old", "new"])
     assert (planned.plan.stand_ins, set(list_unavailable(planned))) == ([], {"old"})
     for card, options in ((V100, {"gpu": True}), (None, {"gpu": True}), (H100, {})):
         planned = replacing(card, **options)
         assert not planned.plan.stand_ins
         assert [environment.name for environment in planned.environments] == ["old", "new"]
-
-
-def test_the_reference_that_was_typed_has_a_stand_in_too(replacing):
     assert replacing(H100, gpu=True, reference="old").reference == "nvidias"
     assert replacing(H100, gpu=True, reference="nvidias").reference == "nvidias"
     assert replacing(H100, gpu=True, reference="new").reference == "new"
-
-
-def test_a_profile_is_of_what_stands_in_too(replacing):
     replacing(H100, gpu=True)
     request = ProfileRequest(scenarios=["ways"], axes={"way": ["fine"]}, gpu=True, seed=1)
     assert [entry.environment for entry in make_plan(request).plan.stand_ins] == ["nvidias"]
@@ -243,7 +237,7 @@ def test_the_plan_shows_the_gpu_and_what_cannot_run(harness, snapshot):
     assert [process.stdout.splitlines(), process.stderr.splitlines()] == snapshot
 
 
-def test_how_long_a_launch_takes_is_as_typed_else_as_the_suite_says_else_the_pilot_s_matter(plan):
+def test_lengths_and_ends_are_as_typed_otherwise_as_the_suite_says(plan):
     suite = Project.find().scenarios / "suites.toml"
     suite.write_text(SUITES.replace("[headline]", '[headline]\nwarmup = "200ms"', 1))
 
@@ -254,10 +248,6 @@ def test_how_long_a_launch_takes_is_as_typed_else_as_the_suite_says_else_the_pil
     assert lengths() == (None, None)
     assert lengths(suite="headline") == (0.2, None)
     assert lengths(suite="headline", warmup=0.0, measure=2.0) == (0.0, 2.0)
-
-
-def test_when_a_run_ends_is_as_typed_else_as_the_suite_says(plan):
-    suite = Project.find().scenarios / "suites.toml"
     suite.write_text(SUITES.replace("[headline]", '[headline]\nrounds = 4\nbudget = "225s"', 1))
 
     def ends(**options: Any) -> tuple[int, float | None, float | None]:
@@ -311,13 +301,10 @@ def test_the_shards_of_a_plan_have_its_groups_between_them_and_one_seed(plan):
         part.refuse_nothing()
 
 
-def test_the_seed_of_shards_is_another_where_something_else_is_measured(plan):
+def test_the_seed_and_the_control_of_shards(plan):
     (one,), (other,) = shards(plan, 1), shards(plan, 1, environments=["old"])
     assert one.plan.seed != other.plan.seed
     assert shards(plan, 1, seed=4)[0].plan.seed == 4
-
-
-def test_shards_are_even_and_of_slots_of_one_machine_one_has_the_control(plan):
     parts = shards(plan, 3, balance=EVENLY)
     assert sorted(len(part.plan.groups) for part in parts) == [1, 2, 2]
     assert [sum(group.controlled for group in part.plan.groups if group.control) for part in parts] == [1, 1, 1]

@@ -17,27 +17,18 @@ def judge(seconds, of=GRAPH, **changes):
     return gate(Results(run(times, **changes), rounds(times, spread=0.0)))
 
 
-def test_an_environment_is_slower_than_the_reference_or_not():
+def test_what_is_slower_than_the_reference_fails_the_gate_and_what_was_not_judged_too():
     assert judge([0.01, 0.02]) is Gate.SLOWER
     assert judge([0.01, 0.01]) is Gate.PASSED
     assert judge([0.02, 0.01]) is Gate.PASSED
-
-
-def test_a_value_of_an_axis_that_is_slower_than_another_is_no_regression():
     assert judge([0.01, 0.02, 0.01, 0.02], cells()) is Gate.SLOWER, "each release's default mode"
     along = scenario(compare=[scenario().compare[0], scenario().compare[1]])
     assert judge([0.01, 0.02, 0.01, 0.02], cells(), scenarios=[along]) is Gate.PASSED
-
-
-def test_a_gate_that_judged_nothing_does_not_pass():
     times = dict.fromkeys(GRAPH, 0.01)
     for count in (1, 2):
         assert gate(Results(run(times), rounds(times, count=count))) is Gate.NOTHING_JUDGED
     one_environment = {cell(): 0.01, cell(mode="eager"): 0.02}
     assert gate(Results(run(one_environment), rounds(one_environment))) is Gate.NOTHING_JUDGED
-
-
-def test_a_phase_that_takes_longer_is_slower_and_more_memory_is_not():
     verdicts = {name: gate(Results(quantified_run(name), quantified())) for name in ("first call", "peak memory")}
     assert verdicts == {"first call": Gate.SLOWER, "peak memory": Gate.PASSED}
 

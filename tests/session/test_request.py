@@ -45,13 +45,10 @@ def test_several_names_stand_in_one_text_and_requirements_keep_their_commas():
         assert split_names(texts, "-e") == names
 
 
-def test_a_file_may_have_a_comma_in_its_name(tmp_path):
+def test_commas_of_a_file_and_long_requirements_are_kept(tmp_path):
     path = tmp_path / "one,two.py"
     path.touch()
     assert split_names([str(path)], "-s") == [str(path)]
-
-
-def test_requirements_can_be_longer_than_a_file_name():
     requirements = ",".join(["tensorflow==2.0.0", *(f"package{number}==1.{number}" for number in range(30))])
     assert split_names([requirements], "-e") == [requirements]
 

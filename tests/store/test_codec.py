@@ -10,17 +10,11 @@ from harness.store.codec import dump
 from tests.runs import launch, run
 
 
-def test_the_schemas_in_the_docs_are_those_of_the_dataclasses():
+def test_what_is_written_keeps_the_schemas_in_the_docs():
     written = {name: json.loads((FOLDER / name).read_text()) for name in schemas()}
     assert written == schemas(), "make schema writes them again"
-
-
-def test_what_is_written_keeps_the_schema():
     values = {"run": run(), "launch": launch(), "summary": summarize(Results(run(), [launch()]))}
     documents = {name.partition(".")[0]: document for name, document in schemas().items()}
     for kind, value in values.items():
         jsonschema.validate(json.loads(dump(value)), documents[kind])
-
-
-def test_numbers_that_are_not_finite_stay_json():
     json.loads(dump(launch(observations={"loss": float("nan")})), parse_constant=pytest.fail)

@@ -12,16 +12,13 @@ from harness.store.signature import is_from_here, sign
 DOCUMENT = (json.dumps({"id": "run", "plan": {"rounds": 1}}, indent=2) + "\n").encode()
 
 
-def test_a_signed_document_is_known_again_and_says_the_same():
+def test_a_signed_document_is_known_again_until_it_is_changed():
     signed = sign(DOCUMENT)
     assert is_from_here(signed)
     read = json.loads(signed)
     assert len(read.pop("signature")) == 64
     assert read == json.loads(DOCUMENT)
     assert sign(DOCUMENT) == signed
-
-
-def test_whoever_changes_a_document_cannot_sign_it():
     signed = sign(DOCUMENT)
     for other in (DOCUMENT, signed.replace(b'"rounds": 1', b'"rounds": 2'), signed[:-1], signed + signed, b""):
         assert not is_from_here(other)

@@ -93,7 +93,7 @@ def test_issues_are_in_the_order_of_the_form(golden):
     assert "doesn't establish" in read_issue(unclear)["Current behavior?"]
 
 
-def test_two_releases_have_an_environment_each():
+def test_two_releases_have_environments_and_a_nightly_that_shows_it_is_named():
     members = {cell("tf2.0"): 0.01, cell("tf2.1"): 0.02}
     results = Results(make_run(members, about=compared("environment"), environments=(OLD, NEW)), rounds(members))
     texts = make_files(results)
@@ -104,9 +104,6 @@ def test_two_releases_have_an_environment_each():
         "tf2.1 takes 1.9",
     ):
         assert words in texts["issue.md"]
-
-
-def test_a_nightly_that_shows_it_too_or_not_is_named():
     for seconds, answer in ((0.02, "Yes, with 2.22.0.dev20261101: eager takes 2.0"), (0.005, "No, with 2.22")):
         times = {**TIMES, cell("nightly", mode="eager"): seconds, cell("nightly", mode="graph"): 0.01}
         results = Results(make_run(times, environments=(OLD, NIGHTLY)), rounds(times, spread=0.001))
@@ -176,7 +173,7 @@ def test_the_code_of_a_projects_scenario_is_the_measured_one(tmp_path, monkeypat
     assert "range(7 if" in code(own={})
 
 
-def test_growth_of_memory_is_told_in_bytes_a_call():
+def test_growth_is_told_in_bytes_a_call_and_what_is_too_long_is_left_to_the_attachment():
     def leaking(of, slope):
         return [
             launch(of, 0.01, number, memory=[(at, 1e8 + at * slope * (1 + number / 100)) for at in range(0, 101, 10)])
@@ -188,9 +185,6 @@ def test_growth_of_memory_is_told_in_bytes_a_call():
     assert (about.of, about.worse.cell) == (GROWTH, EAGER)
     assert "eager memory growth: 101 KiB per call more than graph" in about.clause
     assert 'OF = "memory growth"' in make_files(results)["repro.py"]
-
-
-def test_what_is_too_long_for_an_issue_is_left_to_the_attachment():
     lines = TEXT + "".join(f"# line {number} of very many\n" for number in range(4000))
     docstring = TEXT.replace("A step of nothing.", "A step of nothing. " * 4000)
     for script in (lines, docstring):
@@ -226,13 +220,10 @@ def test_nothing_tells_the_machine_or_its_user(tmp_path, measured, monkeypatch):
     assert json.loads(texts["run.json"])["command"][-1] == "y.py"
 
 
-def test_two_cells_are_compared_if_they_are_selected():
+def test_two_cells_are_compared_if_selected_and_one_without_a_result_has_a_script():
     about = select(Results(make_run(), rounds(TIMES)), ["step"], ["tf2.*"], {})
     assert [side.cell for side in about.sides] == [EAGER, GRAPH]
     assert about.clause.startswith("eager takes 3.0")
-
-
-def test_a_cell_without_a_result_has_a_script_and_no_text_for_an_issue():
     results = Results(make_run(), [broken(EAGER, Status.FAILED), *rounds({GRAPH: 0.01})])
     about = select(results, [], [], {"mode": ["eager"]})
     assert [side.cell for side in about.sides] == [EAGER]

@@ -32,14 +32,11 @@ def test_a_refusal_that_is_known_has_a_sentence_and_what_mends_it(snapshot):
     assert {meaning.words for meaning in refusals if meaning} == {refusal.words for refusal in REFUSALS}
 
 
-def test_a_refusal_about_gpus_that_is_not_known_is_told_as_it_is():
+def test_refusals_that_are_not_known_are_told_as_they_are():
     error = explain("CDI device injection failed: the moon is full", ["0"])
     assert type(error) is GpuRefusedError
     assert error.message == "--gpus 0: CDI device injection failed: the moon is full"
     assert "harness doctor --gpu" in error.advice
-
-
-def test_any_other_refusal_is_let_be():
     for gpus, words in (["0"], "Requested CPUs are not available"), ([], "unresolvable CDI devices vendor.com/net=eth"):
         error = explain(words, gpus)
         assert (type(error), error.message, error.advice) == (CannotRunHereError, words, "Look elsewhere.")

@@ -39,7 +39,7 @@ def no_python(version):
     raise UnavailableError(f"Python {version} isn't installed on this machine.", "Get it.")
 
 
-def test_a_download_of_an_interpreter_is_tried_once(root, cache):
+def test_an_environment_is_made_once_and_its_interpreter_is_searched_once(root, cache):
     searched = []
 
     def search(version):
@@ -51,9 +51,6 @@ def test_a_download_of_an_interpreter_is_tried_once(root, cache):
         with pytest.raises(UnavailableError, match="isn't installed"):
             environments.make(requirement_of(root), lambda step: None)
     assert len(searched) == 1
-
-
-def test_an_environment_is_made_once(root, cache):
     requirement, steps = requirement_of(root), []
     environments = Environments(root, here)
     environments.make(requirement, steps.append)

@@ -63,7 +63,7 @@ def refuse(cards: Sequence[Gpu], library: Library, clock: str = "1500") -> Harne
     return caught.value
 
 
-def test_clocks_are_locked_during_the_run_and_no_mark_is_left():
+def test_clocks_are_locked_during_the_run_to_a_frequency_or_the_drivers_base():
     calls: Calls = []
     library = make_library(unlockable("GPU-one", calls), unlockable("GPU-other", calls))
     with clocks.lock_clocks([ONE, OTHER], "1500", library):
@@ -75,9 +75,6 @@ def test_clocks_are_locked_during_the_run_and_no_mark_is_left():
     # without a clock, nothing is asked of a driver
     with clocks.lock_clocks([ONE], "", CLOSED):
         assert not clocks.get_mark_path().exists()
-
-
-def test_the_clock_is_the_drivers_own_base_or_any_where_a_card_lists_none():
     calls: Calls = []
     card = unlockable("GPU-one", calls)
     silent = {name: answer for name, answer in card.items() if "Supported" not in name}
@@ -110,14 +107,11 @@ def test_a_refusal_has_its_kind_its_reason_and_advice_and_leaves_no_mark(snapsho
     assert {name: f"{type(error).__name__}: {error}" for name, error in errors.items()} == snapshot
 
 
-def test_where_the_second_card_refuses_the_first_is_unlocked():
+def test_clocks_are_unlocked_if_a_card_refuses_and_not_locked_without_a_mark():
     calls: Calls = []
     library = make_library(unlockable("GPU-one", calls), refusing(pynvml.NVML_ERROR_NO_PERMISSION, calls, "GPU-other"))
     assert "GPU 1" in refuse([ONE, OTHER], library).message
     assert calls == [("GPU-one", "1500", "1500"), ("GPU-one", "unlocked")]
-
-
-def test_without_a_mark_nothing_is_locked():
     calls: Calls = []
     clocks.get_mark_path().mkdir()
     assert isinstance(refuse([ONE], make_library(unlockable("GPU-one", calls))), CannotRunHereError)

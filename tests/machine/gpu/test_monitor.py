@@ -70,16 +70,13 @@ def test_the_numbers_are_of_the_steady_state_that_the_worker_reported(snapshot):
     assert numbers["gpu_steady"] == 0
 
 
-def test_what_a_card_does_not_report_is_left_out():
+def test_what_is_not_reported_is_left_out_and_a_process_that_is_gone_counts():
     numbers = watch(dict(K80), worker={})
     assert numbers["gpu_power_watts"] == 120.5
     assert numbers["gpu_foreign_processes"] == 1  # there before the launch, and still there
     assert "gpu_throttled_share" not in numbers
     silent = {name: answer for name, answer in H100.items() if "Processes" not in name}
     assert "gpu_foreign_processes" not in watch(silent, worker={})
-
-
-def test_a_process_that_came_and_went_counts_though_it_is_gone():
     lists = iter([[], [process(5)], *([[]] * PROCESSES_EVERY)])
     card = {**H100, "nvmlDeviceGetComputeRunningProcesses": lambda: next(lists, [])}
     numbers = watch(card, worker={}, many=2 * PROCESSES_EVERY, container_of=lambda _: "")

@@ -7,7 +7,7 @@ from tests.factories import cell, cells, rounds, run
 from tests.report.charts.examples import picture, results, values
 
 
-def test_what_did_different_work_is_left_out():
+def test_different_work_is_left_out_and_few_rounds_have_no_verdicts():
     seconds = dict(zip(cells(), (0.01, 0.02, 0.01, 0.03), strict=True))
     other = cell("tf2.0", mode="eager")
     launches = [
@@ -16,9 +16,6 @@ def test_what_did_different_work_is_left_out():
     chart = picture(Results(run(seconds), launches), "ratios")
     assert [point["name"] for point in values(chart, "point")] == ["tf2.0 vs tf1.14, graph", "graph vs eager, tf1.14"]
     assert any(note.startswith("3 comparisons ") for note in chart.words.notes)
-
-
-def test_few_rounds_have_no_verdicts_one_has_no_intervals_and_an_end_outside_the_picture_has_no_tick():
     for count in (1, 2):
         chart = picture(results(count=count, spread=1.0), "ratios")
         points = values(chart, "point")

@@ -15,19 +15,14 @@ def test_names_of_lines_are_short_plain_and_all_different(texts):
     assert all(name.isprintable() for name in names)
 
 
-def test_a_long_name_keeps_its_beginning_and_its_end():
+def test_names_and_legends_fit_and_intervals_that_leave_the_picture_are_counted():
     (name,) = layout.make_distinct_names(["model large, " * 10 + "tf2.0 vs tf1.14"])
     assert name.startswith("model large")
     assert name.endswith("tf2.0 vs tf1.14")
-
-
-def test_a_legend_has_as_many_columns_as_have_room():
     assert layout.make_legend(["a"]) is None
     names = ["graph", "eager", "a function"]
     assert [layout.make_legend(names, width)["columns"] for width in (1000, 180, 10)] == [3, 2, 1]
 
-
-def test_intervals_that_leave_the_picture_are_counted():
     def note(*halves):
         intervals = [None if half is None else Interval(math.exp(-half), math.exp(half)) for half in halves]
         return layout.note_cut([Estimate(1.0, 5, interval) for interval in intervals], Interval(0.5, 2.0))

@@ -52,17 +52,12 @@ def test_the_specification_is_its_golden_file(is_golden_chart):
     assert is_golden_chart(draw())
 
 
-def test_what_is_unclear_is_hollow():
+def test_unclear_points_are_hollow_and_few_releases_have_no_line():
     assert "white" in {point["inside"] for point in values(draw(count=2), "point")}
-
-
-def test_fewer_releases_have_no_line():
     two = {name: SECONDS[name] for name in ("tf1.14", "tf2.2", "tf2.2-py3.7")}
     assert draw_all(measure(two)) == []
     assert len(draw_all(measure({**two, "tf2.10": 0.01}))) == 1
 
-
-def test_the_line_is_the_first_picture_and_no_list_of_ratios_as_well():
     def list_charts(results):
         return [chart.name.partition("-")[0] for chart in find_pictures(sections.build(results))]
 

@@ -29,16 +29,13 @@ SCHEMA = {
 }
 
 
-def test_it_is_what_the_action_reads():
+def test_the_action_reads_milliseconds_per_step_with_the_interval():
     for stored in (example, hostile, one_launch):
         entries = json.loads(render(Results(*stored())), parse_constant=pytest.fail)
         jsonschema.validate(entries, SCHEMA)
         # the action finds the number before by its name, which cannot leave the cell that it puts it in
         assert len({entry["name"] for entry in entries}) == len(entries)
         assert not any(set("|`\n") & set(entry["name"]) for entry in entries)
-
-
-def test_milliseconds_per_step_with_the_interval():
     first = json.loads(render(Results(*example())))[0]
     assert (first["name"], first["unit"]) == ("step tf1.14 cpu call=fit dtype=float32 mode=graph", "ms/step")
     low, high = map(float, first["range"].split(" to "))

@@ -48,16 +48,13 @@ def test_a_cell_has_its_number_its_statistics_and_its_launches(report):
     assert (reason["reason"], reason["stderr"]) == ("killed at 2 GiB", "allocating\nKilled")
 
 
-def test_what_was_done_is_told(report):
+def test_what_was_done_is_told_and_untrusted_runs_keep_the_schema(report):
     plan = report["run"]["plan"]
     assert (plan["seed"], plan["margin"], plan["limits"]["cpus"]) == (7, 0.03, [0])
     assert report["run"]["pins"]["tf1.14"]["numpy"] == "1.17.4"
     assert report["run"]["scenarios"] == ["step"]
     assert report["control"]["groups"] == 2
     assert [(entry["round"], entry["repeated"]) for entry in report["disturbance"]["disturbed"]] == [(3, True)]
-
-
-def test_untrusted_runs_and_those_without_results_keep_the_schema():
     assert {read(*stored())["schema"] for stored in (hostile, nothing, one_launch)} == {SCHEMA}
 
 

@@ -34,15 +34,12 @@ def outcome(case: ElementTree.Element) -> str:
     return next((child.tag for child in case if not child.tag.startswith("system-")), "")
 
 
-def test_it_is_what_jenkins_schema_says():
+def test_it_is_what_jenkins_schema_says_with_the_counts_of_its_cases():
     for stored in (example(), hostile(), nothing(), one_launch(), (run([]), [])):
         SCHEMA.validate(render(Results(*stored)))
     assert read_cases(run([]), []) == {}
     (suite,) = ElementTree.fromstring(render(Results(*hostile())))
     assert suite.get("name") == HOSTILE
-
-
-def test_counts_are_those_of_the_cases():
     root = ElementTree.fromstring(render(Results(*example())))
     (suite,) = root
     outcomes = Counter(outcome(case) for case in root.iter("testcase"))
@@ -75,16 +72,13 @@ def test_what_became_of_a_cell():
         assert (outcome(case), case.get("time")) == (expected, "0.010000000"), status
 
 
-def test_what_became_of_a_comparison():
+def test_what_became_of_comparisons_with_and_without_a_clear_verdict():
     cases = read_cases(*example())
     slower = cases["TF 2 against TF 1: fit: tf2.0 vs tf1.14, eager"]
     assert outcome(slower) == "failure"
     assert "tf2.0 vs tf1.14, eager: slower, time ratio 1.35×" in slower[0].get("message", "")
     assert outcome(cases["TF 2 against TF 1: train_on_batch: tf2.0 vs tf1.14, eager"]) == ""
     assert outcome(cases["graph against eager: fit: graph vs eager, tf1.14"]) == ""
-
-
-def test_a_comparison_without_a_clear_verdict_is_skipped():
     for seconds, count, works, parts in (
         # unclear, with what would settle it
         (0.0103, 5, (1, 1), [": unclear, "]),

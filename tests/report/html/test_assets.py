@@ -19,12 +19,9 @@ from harness.report.html.assets import (
 from harness.report.templates import FOLDER
 
 
-def test_every_file_of_the_page_is_in_it():
+def test_the_page_has_every_file_and_policies_name_scripts_by_their_hash():
     names = {*FIRST, *LAST, *STYLES, *FLAMES, *FLAME_STYLES}
     assert names == {path.name for path in (FOLDER / "html").iterdir() if path.suffix in {".css", ".js"}}
-
-
-def test_a_policy_names_a_script_by_the_hash_of_its_text():
     digest = base64.b64encode(hashlib.sha256("say(‘é’)".encode()).digest()).decode()
     assert PageScript("say(‘é’)").source == f"'sha256-{digest}'"
 
@@ -63,7 +60,7 @@ def vega(monkeypatch) -> PageScript:
     make_vega_script.cache_clear()
 
 
-def test_vega_is_kept_and_taken_from_where_it_is_kept(tmp_path, vega):
+def test_vega_is_kept_where_a_cache_can_be_written(tmp_path, vega):
     folder = tmp_path / "new" / "cache"
     assert make_vega_script(folder) == vega
     (path,) = folder.iterdir()
@@ -71,8 +68,5 @@ def test_vega_is_kept_and_taken_from_where_it_is_kept(tmp_path, vega):
     path.write_text("window.vegaEmbed = 1;")
     make_vega_script.cache_clear()
     assert make_vega_script(folder) == PageScript("window.vegaEmbed = 1;")
-
-
-def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, vega):
     (tmp_path / "file").write_text("")
     assert make_vega_script(tmp_path / "file" / "cache") == vega

@@ -17,7 +17,7 @@ def list_tooltips(specification: dict[str, Any], mark: str) -> list[str]:
     return [entry["field"] for entry in layer["encoding"]["tooltip"]]
 
 
-def test_a_mark_tells_what_it_is_and_its_number():
+def test_a_mark_tells_what_it_is_and_the_picture_stays_as_it_is():
     assert list_tooltips(make_chart(drawing()), "point") == ["name", "verdict", "ratio"]
     for panel in make_chart(panels())["concat"]:
         assert list_tooltips(panel, "point") == ["size", "time"]
@@ -25,6 +25,11 @@ def test_a_mark_tells_what_it_is_and_its_number():
     unit = {"data": {"values": []}, "mark": {"type": "point"}, "encoding": {}}
     silent = make_chart(Picture("times-step", Words("", [], "", ""), {"layer": [unit]}))
     assert silent["layer"] == [unit]
+    for picture in (drawing(), panels()):
+        before = repr(picture.specification)
+        make_chart(picture)
+        assert repr(picture.specification) == before
+        assert "tooltip" not in before
 
 
 def test_a_mark_tells_which_quantity_its_number_is_of():
@@ -39,11 +44,3 @@ def test_a_mark_tells_which_quantity_its_number_is_of():
         "times-step": ["of", "time"],
         "times-step-peak-memory": ["of", "peak memory"],
     }
-
-
-def test_the_picture_beside_the_markdown_is_left_as_it_is():
-    for picture in (drawing(), panels()):
-        before = repr(picture.specification)
-        make_chart(picture)
-        assert repr(picture.specification) == before
-        assert "tooltip" not in before

@@ -49,7 +49,7 @@ def test_a_cell_without_a_number_says_why():
     assert ({item.status for item in failed.cells}, failed.charts) == ({"failed"}, {})
 
 
-def test_all_launches_are_there_and_say_whether_they_count():
+def test_all_launches_are_there_in_their_order_and_say_whether_they_count():
     planned, launches = example()
     data = make_data(planned, launches)
     assert sum(len(item.launches) for item in data.cells) == len(launches)
@@ -60,9 +60,6 @@ def test_all_launches_are_there_and_say_whether_they_count():
         "other processes used 0.41 of the CPUs of the launch"
     }
     assert [entry.role for entry in first if not entry.counted and not entry.disturbed] == ["pilot"]
-
-
-def test_launches_are_in_the_order_in_which_they_began():
     late, early = launch(cell(), number=1), launch(cell(), number=2, started="2026-11-21T04:09:30Z")
     assert [(entry.round, entry.started) for entry in list_launches([late, early])] == [(2, 0.0), (1, 30.0)]
     (unreadable,) = list_launches([launch(cell(), started="@SUM(1)")])

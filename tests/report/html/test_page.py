@@ -103,28 +103,19 @@ def test_its_scripts_are_the_only_ones_that_run(page):
     assert re.search(r"script-src ('sha256-[\w+/=]+' ?){3};", content)
 
 
-def test_a_number_of_a_cell_that_the_run_has_not_opens_nothing():
-    assert "data-cells" not in render_blocks(phases([cell("tf9.9")]))
-    line = Line([Entry("a"), Entry("1.0", cells=[cell(), cell("tf9.9")])])
-    assert "data-cells" not in render_blocks(Table("T", [Head("", is_label=True), Head("b")], [line]))
-
-
-def test_a_table_whose_lines_have_one_verdict_has_no_choice():
+def test_tables_are_chosen_from_folded_and_wrapped_as_their_lines_need():
     assert "<select" not in render_blocks(compared(cells(), 1))
     assert "<input" in render_blocks(compared(cells(), 1))
     assert "<input" not in render_blocks(phases(cells()))
-
-
-def test_a_long_table_is_folded_with_its_count():
     assert "<summary>Compared: 41 comparisons</summary>" in render_blocks(compared(cells(), 41))
     assert "<summary>Compared" not in render_blocks(compared(cells(), 40))
-
-
-def test_only_long_texts_are_wrapped():
     entries = [Entry("x"), Entry("w" * 41), Entry("w" * 40), Entry("1" * 50)]
     heads = [Head("a", is_label=True), Head("b"), Head("c"), Head("d", is_number=True)]
     text = render_blocks(Table("T", heads, [Line(entries)]))
     assert re.findall(r'class="long">(w+)', text) == ["w" * 41]
+    assert "data-cells" not in render_blocks(phases([cell("tf9.9")]))
+    line = Line([Entry("a"), Entry("1.0", cells=[cell(), cell("tf9.9")])])
+    assert "data-cells" not in render_blocks(Table("T", [Head("", is_label=True), Head("b")], [line]))
 
 
 def test_what_is_folded_may_hold_anything_but_an_unknown_block():

@@ -52,15 +52,13 @@ def test_phases_distribution_and_resources(snapshot):
     assert make_sections([]) == {}
 
 
-def test_each_line_knows_its_cell_and_the_page_sorts_by_the_number_in_seconds():
+def test_lines_know_their_cells_and_remarks_count_uneven_samples_and_outliers():
     for section in make_sections(rounds(GRAPH, phases=PHASES, resources=RESOURCES)).values():
         (table,) = tables(section)
         assert [line.cell for line in table.lines] == list(GRAPH)
     (table,) = tables(make_sections([launch(cell(), 0.01, phases={"import": 0.08})])["Phases"])
     assert [entry.order for entry in table.lines[0].entries] == [None, 0.08, 0.08, 0.01]
 
-
-def test_remarks_count_uneven_samples_and_outliers():
     def make_remark(uneven, outliers):
         return sections.make_remark(analysis.Shape({}, Share(uneven, 8), Share(outliers, 8)), Clock.WALL)
 

@@ -137,12 +137,9 @@ def test_a_terminal_shows_all_places_of_a_few_claims_and_only_the_own_place_of_m
     assert text.startswith(f"{claims.ROWS + 20} more results ")
 
 
-def test_a_run_without_claims_says_nothing_of_them():
+def test_without_claims_nothing_is_said_and_their_cells_lack_no_comparison():
     results = measure(rounds({WORSE: 0.03, BETTER: 0.01}), replace(CLAIM, when={"call": "train_on_batch"}))
     assert list(claims.make_sections(results)) == list(claims.make_head(results)) == []
-
-
-def test_a_claims_cells_are_no_pair_that_lacks_a_comparison():
     compared = claimed_scenario(replace(CLAIM, hardware=""))
     launches = rounds({WORSE: 0.03, BETTER: 0.01})
     results = Results(run([WORSE, BETTER], scenarios=[replace(compared, compare=[])]), launches)

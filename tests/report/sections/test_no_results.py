@@ -45,7 +45,7 @@ def test_reasons(snapshot):
     assert not list(no_results.make_sections(Results(run(), rounds(TIMES))))
 
 
-def test_cells_beyond_the_names_are_counted():
+def test_cells_and_ends_of_error_output_beyond_the_first_are_counted():
     names = [str(at) for at in range(11)]
     members = cells(["tf1.14"], calls=names, modes=names)
     planned = run(members, scenarios=[scenario(axes={**scenario().axes, "call": names, "mode": names}, compare=[])])
@@ -55,9 +55,6 @@ def test_cells_beyond_the_names_are_counted():
     (text,) = column(table, "cells")
     assert text.startswith("step, call=0, mode=0; step, call=1, mode=1; ")
     assert text.endswith("; and 3 more cells")
-
-
-def test_of_many_ends_of_error_output_the_others_are_counted():
     section = make_many(OUTPUTS + 2)
     assert len(summaries(section)) == OUTPUTS
     (text,) = texts(section, Where.DETAILS)

@@ -13,7 +13,7 @@ from harness.analysis.work_equivalence import Work, WorkCheck
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.report.blocks import Table, Where
-from harness.report.sections import build, how_to_read, scenarios
+from harness.report.sections import how_to_read, scenarios
 from harness.report.sections.remarks import make_remark
 from tests.factories import COMPARE, ENVIRONMENTS, broken, cell, cells, growing, launch, rounds, run, scenario
 from tests.quantified import quantified, quantified_run
@@ -156,11 +156,3 @@ def test_steps_of_a_curve_have_no_numbers_where_warm_ups_are_not_counted_and_its
     assert "10.5 ms at first, 29.5 ms 180 steps later" in uncounted
     *_, legends = how_to_read.make_sections(Results(run(FIT), [*growing(cell()), *rounds({cell("tf2.0"): 0.01})]))
     assert [text for text in reading.texts(legends) if text.startswith("§")] == snapshot
-
-
-def test_what_ratios_are_is_said_once():
-    other = scenario("other", compare=COMPARE[:1])
-    times = {**dict.fromkeys(cells(), 0.01), **{cell(name, of="other"): 0.01 for name in ("tf1.14", "tf2.0")}}
-    report = build(Results(run(times, scenarios=[scenario(), other]), rounds(times)))
-    counts = {part.title: sum("A ratio is" in text for text in reading.texts(part)) for part in report}
-    assert (counts["Explanations"], sum(counts.values())) == (1, 1)

@@ -55,7 +55,7 @@ def test_what_crosses_is_told_first_and_what_has_no_room_is_counted():
     assert printed[-1].endswith(" (numpy; compiled).")
 
 
-def test_the_other_row_axes_and_scenarios_name_each_sweep():
+def test_each_sweep_is_named_by_its_axes_and_sizes_have_three_digits():
     axes = {"variant": ["numpy", "compiled"], "size": list(SIZES), "dtype": ["float32", "float64"]}
     times = {**seconds(CROSSING, dtype="float32"), **seconds(CROSSING, dtype="float64")}
     section = reading.make(sweeps.make_sections, *swept_run(times, of=swept(axes=axes), spread=0.001))
@@ -63,9 +63,6 @@ def test_the_other_row_axes_and_scenarios_name_each_sweep():
     both = {**seconds(CROSSING), **dict.fromkeys(cells(), 0.01)}
     section = reading.make(sweeps.make_sections, run(both, scenarios=[swept(), scenario()]), rounds(both))
     assert reading.headings(section, Where.PASTE) == ["A sigmoid"]
-
-
-def test_sizes_have_three_digits_and_no_needless_decimals():
     ((_, sweep),) = Results(*swept_run(seconds(CROSSING))).sweeps
     texts = [size(value, sweep) for value in (1.0, 3.271, 70.34, 2098765.0, 32768.0)]
     assert texts == ["1", "3.27", "70", "2,100,000", "32,768"]
