@@ -47,10 +47,10 @@ class StepWork:
 def read_work(value: Any) -> StepWork | None:
     """Return the work in an observation of a launch; None if it is a reason for missing counts, or malformed."""
     try:
+        value = {"graph nodes": 0, **value}  # earlier runs have none
         steps = value["steps"]
         return StepWork(
-            # earlier runs have no graph nodes
-            {name: {"graph nodes": 0, **value}[name] / steps for name in COUNTS},
+            {name: value[name] / steps for name in COUNTS},
             {
                 (file.replace("tensorflow_core/", "tensorflow/"), name): (calls / steps, within / steps, own / steps)
                 for file, names in value["functions"].items()

@@ -51,7 +51,8 @@ def run(
     if by_history:
         planned = _shorten(planned)
     say_refused(planned.refused)
-    if exit_verdict and all(len({_find_side(cell) for cell in group.cells}) < 2 for group in planned.plan.groups):
+    groups = planned.plan.groups
+    if exit_verdict and groups and all(len({_find_side(cell) for cell in group.cells}) < 2 for group in groups):
         raise UsageError("--exit-verdict needs two environments to compare.", "Add another one with -e.")
     shard = planned.plan.shard
     if shard:

@@ -59,4 +59,6 @@ def _prepare(place: Place, words: Sequence[str]) -> PreparedPlace:
             code, message = place.measure(f"check-{make_run_id(datetime.now(UTC))}", words, Path(folder) / "run", None)
         except CannotRunHereError as error:
             code, message = Exit.CANNOT_RUN_HERE, str(error)
-    return PreparedPlace(place.name, time.monotonic() - started, "" if code == Exit.OK else message)
+    return PreparedPlace(
+        place.name, time.monotonic() - started, "" if code == Exit.OK else message or f"exit code {code}"
+    )
