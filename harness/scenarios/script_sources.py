@@ -21,6 +21,9 @@ _PYTHON_FILES = {".py", ".pyw"}
 #: The statement `print` of Python 2.
 _PRINT = re.compile(r"(?P<indent>\s*)print (?P<values>.*?)(?P<comment>\s+#.*)?")
 
+#: A call that places operations on a GPU. TensorFlow 1 then fails without a GPU.
+_DEVICE = re.compile(r"(?i)(\bdevice\(\s*['\"])/(?:device:)?gpu:\d+")
+
 
 @dataclass(frozen=True, slots=True)
 class ScriptSource:
@@ -38,8 +41,11 @@ class ScriptSource:
     is_command: bool = False
 
 
-def read(path: Path) -> ScriptSource:
-    """Return the programs in a script, a notebook, or a text such as a saved issue. Raises UsageError and FileError."""
+def read(path: Path, *, on_gpu: bool = False) -> ScriptSource:
+    """Return the programs in a script, a notebook, or a text such as a saved issue. Raises UsageError and FileError.
+
+    In a text, a program that must run on a GPU is changed if it isn't measured on one (not `on_gpu`).
+    """
     text = read_file(path).removeprefix("\ufeff")
     stem = re.sub(r"[^\w.-]", "_", path.stem, flags=re.ASCII)
     # in a launch, a file with the name of a module would hide the module
@@ -56,7 +62,7 @@ def read(path: Path) -> ScriptSource:
     programs, sentences = dict[int, str](), list(pasted.sentences)
     for block in pasted.programs:
         program = block.format(text.count("\n") + 1)
-        program, changes = (program, list[str]()) if is_python else _complete(program, block.first)
+        program, changes = (program, list[str]()) if is_python else _complete(program, block.first, on_gpu=on_gpu)
         programs[block.first], omitted = notebooks.convert_program(program, text, path)
         sentences += [*changes, *omitted]
     own_code = load_kit_module("own_code")
@@ -64,8 +70,8 @@ def read(path: Path) -> ScriptSource:
     return ScriptSource(name, programs, sentences, pasted.compares, is_import or pasted.programs[0].is_command)
 
 
-def _complete(program: str, first: int) -> tuple[str, list[str]]:
-    """Return a pasted program for Python 3 with its usual imports, and sentences about both.
+def _complete(program: str, first: int, *, on_gpu: bool) -> tuple[str, list[str]]:
+    """Return a pasted program for Python 3 and this device, with its usual imports, and sentences about the changes.
 
     The imports are above the first line of code, so that each line of code keeps its number.
     """
@@ -79,6 +85,17 @@ def _complete(program: str, first: int) -> tuple[str, list[str]]:
     if definitions and first > 1 and not re.search(r"(?m)^\s*from __future__ ", program):
         lines[first - 2] = "; ".join(definitions)
         sentences.append(f"Added above line {first}, because the text doesn't have it: {lines[first - 2]}")
+    masked, error = mask(lines)
+    if guard := load_kit_module("own_code").wrong_guard("\n".join(masked)) if error is None else None:
+        number, name = guard
+        lines[number - 1] = lines[number - 1].replace(name, "__main__")
+        sentences.append(f"Line {number} has {name!r}, but a program is named '__main__', so this line is corrected.")
+    numbers = [number for number, line in enumerate(lines, 1) if not on_gpu and _DEVICE.search(line)]
+    for number in numbers:
+        lines[number - 1] = _DEVICE.sub(r"\1/cpu:0", lines[number - 1])
+    if numbers:
+        places = f"{'lines' if len(numbers) > 1 else 'line'} {joined(list(map(str, numbers)))}"
+        sentences.append(f"Without --gpu, '/cpu:0' replaces the GPU in {places}. So the numbers aren't about a GPU.")
     return "\n".join(lines), sentences
 
 

@@ -30,6 +30,9 @@ from harness.session.request import Request
 #: The maximum number of files in a script's folder that a message lists.
 SHOWN_FILES = 10
 
+#: Well-known packages that are only added on request: they take gigabytes, or need a compiler.
+_NOT_ADDED = {"torch", "torchvision", "horovod", "mpi4py", "theano"}
+
 
 def make_request(script: Script, asked: Request) -> tuple[Request, Sequence[str]]:
     """Return the request that runs a script, and sentences about it, such as omitted parts of a notebook.
@@ -53,7 +56,7 @@ def make_request(script: Script, asked: Request) -> tuple[Request, Sequence[str]
         return _request_scenario(path, asked, script), ()
     project = Project.find()
     asked = replace(asked, environments=_expand_requirements(asked.environments, project))
-    source = script_sources.read(path)
+    source = script_sources.read(path, on_gpu=bool(asked.gpu or asked.gpus))
     programs, choice = _choose_programs(source, path, asked.axes.get(PROGRAM, ()))
     asked = replace(asked, axes={name: values for name, values in asked.axes.items() if name != PROGRAM})
     _check_options(path, asked.axes, script.functions)
@@ -66,6 +69,8 @@ def make_request(script: Script, asked: Request) -> tuple[Request, Sequence[str]
         is_command=source.is_command,
     )
     script, sentences = _check_script(script, asked.environments, project)
+    environments, added = _add_imported(script, asked, project)
+    asked, sentences = replace(asked, environments=environments), [*sentences, *added]
     script, runner_sentences = scripts.add_runner(script)
     if script.has_runner and not script.arguments:
         _check_pytest(path, asked.environments)
@@ -223,6 +228,24 @@ def _add_packages(base: str, separator: str, files: Sequence[PackageFile], proje
     if base in catalog:
         packages = find_unmet(packages, load_lock(project, catalog[base], Device.CPU).lock.pins)
     return separator.join([base, *packages])
+
+
+def _add_imported(script: Script, asked: Request, project: Project) -> tuple[list[str], list[str]]:
+    """Return the environments with well-known packages that the script imports, and sentences about added packages."""
+    catalog, environments, sentences = load_environments(project), list(asked.environments), list[str]()
+    packages = [requirements[0] for requirements, _, advice in script.needs if not advice]
+    if not packages or not _NOT_ADDED.isdisjoint(packages):
+        return environments, []
+    device = Device.GPU if asked.gpu or asked.gpus else Device.CPU
+    environments = [name for text in environments for name in fnmatch.filter(catalog, text) or [text]]
+    for index, name in enumerate(environments):
+        if name in catalog and not catalog[name].gpu_image:
+            missing = find_unmet(packages, load_lock(project, catalog[name], device).lock.pins)
+            environments[index] = "+".join([name, *missing])
+            if missing:
+                sentence = f"{name} doesn't have {joined(missing)}, which {script.path.name} imports."
+                sentences.append(f"{sentence} So the environment is {environments[index]}.")
+    return environments, sentences
 
 
 def make_measured_scenario(

@@ -40,6 +40,11 @@ SESSION = "x = 1\nfor i in (x,):\n    x += i\n\nx\n"
             "a.md",
             "\nimport numpy as np\nx = np.ones(3)\nprint(x)  # three\n",
         ),
+        (
+            "```\ndef f():\n    device('/device:GPU:1')\nif __name__ == 'main':\n    f()\n```",
+            "a.md",
+            "\ndef f():\n    device('/cpu:0')\nif __name__ == '__main__':\n    f()\n",
+        ),
     ],
 )
 def test_what_people_save_becomes_code_with_the_same_line_numbers(pasted, name, code, tmp_path):

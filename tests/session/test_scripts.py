@@ -27,6 +27,19 @@ def test_packages_of_a_file_are_added_to_each_release_if_they_apply_in_its_pytho
         make_request(Script(path=script), Request(environments=[str(packages)]))
 
 
+def test_well_known_packages_that_a_script_imports_are_added_where_they_are_missing(tmp_path):
+    script, names = tmp_path / "mine.py", ["tf1.14", "tf2.1[56]", "tf2.17+psutil", "tf1.15-ngc"]
+    script.write_text("import h5py\nimport PIL\nimport pandas as pd\ndef plot():\n    import matplotlib\n")
+    request, sentences = make_request(Script(path=script), Request(environments=names))
+    added = [f"{name}+pillow+pandas" for name in ("tf1.14", "tf2.15", "tf2.16")]
+    assert request.environments == [*added, "tf2.17+psutil", "tf1.15-ngc"]
+    assert sentences[0] == (
+        "tf1.14 doesn't have pillow and pandas, which mine.py imports. So the environment is tf1.14+pillow+pandas."
+    )
+    script.write_text("import torch\nimport pandas\n")  # gigabytes, so only on request
+    assert make_request(Script(path=script), Request(environments=["tf2.15"]))[0].environments == ["tf2.15"]
+
+
 def test_the_default_budget_can_be_exceeded_also_by_the_command_of_a_shard(tmp_path):
     script = tmp_path / "mine.py"
     script.write_text("x = 1\n")
