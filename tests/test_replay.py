@@ -62,7 +62,7 @@ class Workflow:
         self.measured: list[str] = []
         self.missing: set[str] = set()
         self.alarms: list[list[dict[str, object]]] = []
-        monkeypatch.setattr(nights, "_harness", self.call)
+        monkeypatch.setattr(nights, "run_harness", self.call)
         monkeypatch.setattr(summary, "load_summary", lambda path: make_summary(path.name))
 
     def call(

@@ -4,8 +4,10 @@
   each change is between two successive wheels, and write counts.json. PYTHON has tensorflow-cpu 2.21.0 and dm-tree.
 - `… confirm FOLDER --python PYTHON SERIES BEFORE AFTER`: measure two wheels side by side, and the second one with the
   old functions put back. It prints the step for steps.json, without its cause in words.
-- `… collect FOLDER…`: add the nightly runs of replays (`python -m bench.replay measure`) to series.json and
-  launches.tar.xz.
+- `… measure FOLDER [-- OPTION…]`: measure wheels of a line, at least three days apart, six in each run. The options
+  are for `harness matrix`. An interrupted command continues. `--part 1/2` measures every second run.
+- `… collect FOLDER…`: add the nightly runs of such folders and of replays (`python -m bench.replay measure`) to
+  series.json and launches.tar.xz.
 - `… build build/site/observatory`: write the pages, as `make docs` does.
 """
 
@@ -15,7 +17,7 @@ import subprocess
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.observatory import collect, site
+from bench.observatory import collect, measure, site
 from bench.observatory.confirm import confirm
 from bench.observatory.scan import SERIES, WheelScan, list_wheels, scan, store_counts
 
@@ -39,6 +41,14 @@ def main() -> None:
     confirmed.add_argument("before")
     confirmed.add_argument("after")
     confirmed.add_argument("--rounds", type=int, default=6)
+    measured = commands.add_parser("measure")
+    measured.add_argument("folder", type=Path)
+    measured.add_argument("--line", default="tf2.21+keras-nightly")
+    measured.add_argument("--baseline", default="tf2.21")
+    measured.add_argument("--every", type=int, default=3, help="days between wheels")
+    measured.add_argument("--at-once", type=int, default=6, help="wheels in each run")
+    measured.add_argument("--part", default="1/1", help="I/N: every Nth run, from the Ith on")
+    measured.add_argument("matrix", nargs="*")
     commands.add_parser("collect").add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     commands.add_parser("build").add_argument("folder", type=Path)
     options = parser.parse_args()
@@ -46,6 +56,12 @@ def main() -> None:
         print(collect.collect(options.folders))
     elif options.command == "build":
         print(site.build(options.folder))
+    elif options.command == "measure":
+        versions = list_wheels(options.line.rpartition("+")[2], FIRST)
+        days = measure.read_days(options.line)
+        first, count = map(int, options.part.split("/"))
+        runs = measure.plan_runs(versions, days, options.every, options.at_once)[first - 1 :: count]
+        measure.measure(options.folder.absolute(), options.baseline, options.line, runs, options.matrix)
     else:
         check = [options.python, "-c", "import tensorflow, tree"]
         if not options.python.is_file() or subprocess.run(check, capture_output=True, check=False).returncode:

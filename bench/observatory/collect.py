@@ -10,9 +10,11 @@ from typing import Any
 
 from bench.examples import read_without_paths
 from bench.observatory.records import LAUNCHES, SERIES, NightlyPoint, NightlySeries, read_series, write_series
+from bench.observatory.wheels import find_day
 from bench.replay import nights
 from harness.environments.requested import is_line
 from harness.history.folder import History
+from harness.history.summary import load_summary
 from harness.model.history import CellPoint, Summary
 
 #: The key of a series: scenario, axes, line, baseline and machine.
@@ -20,20 +22,35 @@ _Key = tuple[str, tuple[tuple[str, str], ...], str, str, str]
 
 
 def collect(folders: Sequence[Path], series_path: Path = SERIES, launches_path: Path = LAUNCHES) -> str:
-    """Add the nightly runs of replays to the stored ones, and return a sentence with the number and size of all."""
-    by_run = {_get_key(one): {point.run: point for point in one.points} for one in _read_stored(series_path)}
+    """Add nightly runs to the stored ones, and return a sentence with the number and size of all.
+
+    Each folder is a replay, or has runs with several wheels (measure.py).
+    """
+    by_run = {
+        _get_key(one): {(point.run, point.day): point for point in one.points} for one in _read_stored(series_path)
+    }
     runs: dict[str, Path] = {}
     for folder in folders:
-        measured = {record.run for record in nights.read_records(folder) if record.run}
-        for summary in History(folder / nights.HISTORY).summaries():
-            if summary.run in measured:
-                runs[summary.run] = folder / nights.RESULTS / summary.run
-                for key, point in _make_points(summary):
-                    by_run.setdefault(key, {})[point.run] = point
+        for summary, day in _read_summaries(folder):
+            runs[summary.run] = folder / nights.RESULTS / summary.run
+            for key, point in _make_points(summary, day):
+                by_run.setdefault(key, {})[point.run, point.day] = point
     write_series([_make_series(key, list(points.values())) for key, points in by_run.items()], series_path)
     count = _pack(runs, launches_path)
     size = launches_path.stat().st_size if count else 0
     return f"{len(by_run)} series, and launches of {count} nightly runs: {size:,} bytes, {size // (count or 1):,} each."
+
+
+def _read_summaries(folder: Path) -> Iterator[tuple[Summary, str]]:
+    """Yield the nightly runs in a folder, each with the day that it replays; empty if its wheels have several days."""
+    if (folder / nights.PLAN).exists():
+        measured = {record.run for record in nights.read_records(folder) if record.run}
+        for summary in History(folder / nights.HISTORY).summaries():
+            if summary.run in measured:
+                yield summary, summary.started[:10]
+        return
+    for path in sorted((folder / nights.RESULTS).glob("*/run.json")):
+        yield load_summary(path.parent), ""
 
 
 def _read_stored(path: Path) -> list[NightlySeries]:
@@ -50,23 +67,26 @@ def _make_series(key: _Key, points: list[NightlyPoint]) -> NightlySeries:
     return NightlySeries(scenario, dict(axes), line, baseline, machine, points)
 
 
-def _make_points(summary: Summary) -> Iterator[tuple[_Key, NightlyPoint]]:
-    """Yield the points of a nightly run. Each is compared with the baseline in the same cell."""
+def _make_points(summary: Summary, day: str) -> Iterator[tuple[_Key, NightlyPoint]]:
+    """Yield the points of a nightly run. Each is compared with the baseline in the same cell.
+
+    Without a `day`, the day of a point is the day of its wheel.
+    """
     cells = {(point.scenario, *point.axes.items(), point.environment): point for point in summary.points}
     cpus = {measurer.machine.id: measurer.cpu for measurer in summary.machines}
     for point in summary.points:
         baseline = cells.get((point.scenario, *point.axes.items(), summary.reference))
-        if not is_line(point.environment) or not point.seconds or not (baseline and baseline.seconds):
+        line, _, wheel = summary.software[point.environment].version.rpartition("==")
+        if not is_line(line) or not point.seconds or not (baseline and baseline.seconds):
             continue
         ends = _get_interval(point)
         ratio, low, high = ends or (point.seconds / baseline.seconds, None, None)
-        key = point.scenario, tuple(point.axes.items()), point.environment, summary.reference, cpus[point.machine]
-        wheel = summary.software[point.environment].version.partition("-nightly")[2].rpartition("==")[2]
+        key = point.scenario, tuple(point.axes.items()), line, summary.reference, cpus[point.machine]
         yield (
             key,
             NightlyPoint(
-                summary.started[:10],
-                wheel or summary.software[point.environment].version.rpartition("==")[2],
+                day or find_day(wheel),
+                wheel,
                 _round(ratio),
                 _round(low),
                 _round(high),

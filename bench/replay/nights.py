@@ -14,12 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.files import write_atomically
 from harness.history import summary
 from harness.history.folder import History
 from harness.model.errors import HarnessError, UsageError
+
+T = TypeVar("T")
 
 PLAN, RECORDS, RESULTS = "plan.json", "records.jsonl", "results"
 HISTORY, ISSUES = "nights", "issues.json"
@@ -141,9 +143,9 @@ def days_between(first: str, last: str, every: int) -> list[str]:
     return [(start + timedelta(days=at)).isoformat() for at in range(0, (end - start).days + 1, every)]
 
 
-def coarse_to_fine(days: Sequence[str]) -> list[str]:
+def coarse_to_fine(days: Sequence[T]) -> list[T]:
     """Return the days in an order in which the first N, for each N, are spread over the whole time."""
-    order: list[str] = []
+    order: list[T] = []
     step = 1 << max(0, len(days) - 1).bit_length()
     while step:
         order += [day for day in days[::step] if day not in order]
@@ -214,7 +216,7 @@ def _replay_night(folder: Path, plan: ReplayPlan, night: int, before: Sequence[s
     runs = set(results.glob("*"))
     arguments = ["-e", plan.baseline, "-e", environment, *_scenarios(folder, plan, night), *plan.arguments]
     started = time.monotonic()
-    process = _harness(folder, "matrix", *arguments, "--results", str(results), before=before)
+    process = run_harness(folder, "matrix", *arguments, "--results", str(results), before=before)
     record = ReplayedNight(night, plan.days[night], environment, "", round(time.monotonic() - started, 1))
     new = sorted(set(results.glob("*")) - runs)
     if not new:
@@ -229,7 +231,7 @@ def _replay_night(folder: Path, plan: ReplayPlan, night: int, before: Sequence[s
     started = time.monotonic()
     scripts = [word for path in _scenario_files(folder, plan) for word in ("-s", str(path))]
     words = ["--all-suspected", *scripts, *plan.confirm, "--results", str(results)]
-    confirmed = _harness(folder, "history", "confirm", *words, before=before)
+    confirmed = run_harness(folder, "history", "confirm", *words, before=before)
     reason = "" if confirmed.returncode in _RESULTS_OF_CONFIRM else _reason(confirmed)
     return replace(
         record,
@@ -259,7 +261,7 @@ def _alarm(folder: Path) -> list[str]:
     path = folder / ISSUES
     issues: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
     path.write_text(json.dumps(issues))
-    process = _harness(folder, "history", "alarm", "--issues", str(path), "--json")
+    process = run_harness(folder, "history", "alarm", "--issues", str(path), "--json")
     opened = []
     for step in json.loads(process.stdout or "[]"):
         texts = {"title": step["title"], "body": step["body"]}
@@ -273,7 +275,7 @@ def _alarm(folder: Path) -> list[str]:
     return opened
 
 
-def _harness(folder: Path, *words: str, before: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+def run_harness(folder: Path, *words: str, before: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
     """Run a command of harness with the history of the replay. Also write its output to a log."""
     # links to uv's cache: a copy of each environment takes 1.3 GB
     own = {"HARNESS_HISTORY": str(folder / HISTORY), "NO_COLOR": "1", "UV_LINK_MODE": "hardlink"}
