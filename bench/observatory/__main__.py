@@ -14,6 +14,7 @@
 import argparse
 import json
 import subprocess
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -48,10 +49,10 @@ def main() -> None:
     measured.add_argument("--every", type=int, default=3, help="days between wheels")
     measured.add_argument("--at-once", type=int, default=6, help="wheels in each run")
     measured.add_argument("--part", default="1/1", help="I/N: every Nth run, from the Ith on")
-    measured.add_argument("matrix", nargs="*")
     commands.add_parser("collect").add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     commands.add_parser("build").add_argument("folder", type=Path)
-    options = parser.parse_args()
+    own = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]
+    options = parser.parse_args(own)
     if options.command == "collect":
         print(collect.collect(options.folders))
     elif options.command == "build":
@@ -61,7 +62,7 @@ def main() -> None:
         days = measure.read_days(options.line)
         first, count = map(int, options.part.split("/"))
         runs = measure.plan_runs(versions, days, options.every, options.at_once)[first - 1 :: count]
-        measure.measure(options.folder.absolute(), options.baseline, options.line, runs, options.matrix)
+        measure.measure(options.folder.absolute(), options.baseline, options.line, runs, sys.argv[len(own) + 2 :])
     else:
         check = [options.python, "-c", "import tensorflow, tree"]
         if not options.python.is_file() or subprocess.run(check, capture_output=True, check=False).returncode:
