@@ -88,7 +88,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         ptx = arguments.ptx or Path(temporary)
         code: Code = json.loads(KEPT.read_text())
-        catalog = load_environments(Project(ROOT))
+        catalog = _load_gpu_environments()
         for environment in (catalog[name] for name in arguments.names or catalog):
             for wheel in filter(_is_tensorflow, list_wheels(environment)):
                 if not list(ptx.glob(f"{wheel}@*.ptx")):
@@ -100,7 +100,12 @@ def main() -> int:
     write_atomically(VERDICTS, _format_verdicts(verdicts))
     project = Project(ROOT)
     write_atomically(project.gpu_code_file, json.dumps(describe_catalog(catalog.values(), code), indent=1) + "\n")
-    return compare(load_environments(project).values(), code, verdicts)
+    return compare(_load_gpu_environments().values(), code, verdicts)
+
+
+def _load_gpu_environments() -> dict[str, Environment]:
+    """Return the environments that are for GPUs too, also if their GPU code isn't known yet."""
+    return {name: environment for name, environment in load_environments(Project(ROOT)).items() if environment.cuda}
 
 
 def _is_tensorflow(wheel: str) -> bool:
