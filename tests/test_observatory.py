@@ -4,14 +4,18 @@ import json
 import re
 import tarfile
 from dataclasses import asdict, replace
+from datetime import date, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from bench.examples import EXAMPLES, LAUNCHES
-from bench.observatory import records
+from bench.observatory import collect as collecting
+from bench.observatory import measure, records
 from bench.observatory import site as pages_of
 from bench.observatory.collect import collect
+from bench.observatory.wheels import find_day
 from bench.replay import nights
 from harness import session
 from harness.history.folder import History
@@ -84,6 +88,32 @@ def test_nights_are_collected_and_shown_with_their_step(tmp_path):
     document = json.loads((tmp_path / "pages" / "observatory.json").read_text())
     claims = [place for fact in document["facts"] if fact["kind"] == "claim" for place in fact["places"]]
     assert (counts["nightly"], counts["step"], counts["claim"]) == (len(runs), 1, len(claims))
+
+
+def test_a_run_with_several_wheels_gives_each_wheel_a_point_on_its_day(tmp_path, monkeypatch):
+    results = tmp_path / "runs" / nights.RESULTS
+    summary = make_summary("2026-11-29T01-00-00Z-aaaa", 0.0, "train_on_batch")
+    baseline = summary.points[0]._replace(environment=BASELINE, reference="", seconds=0.01)
+    days, points, software = ["2024-01-02", "2025-03-04"], [baseline], dict(summary.software)
+    for number, day in enumerate(days):
+        points.append(summary.points[0]._replace(environment=f"wheel {number}"))
+        software[f"wheel {number}"] = replace(software[LINE], version=f"{LINE}==3.0.0.dev{day.replace('-', '')}04")
+    monkeypatch.setattr(collecting, "load_summary", lambda _: replace(summary, points=points, software=software))
+    with tarfile.open(EXAMPLES / "upstream" / LAUNCHES) as archive:
+        archive.extractall(results / summary.run, filter="data")
+    collect([tmp_path / "runs"], tmp_path / "series.json", tmp_path / "launches.tar.xz")
+    (series,) = records.read_series(tmp_path / "series.json")
+    assert (series.line, [point.day for point in series.points]) == (LINE, days)
+
+
+def test_runs_measure_each_wheel_once_and_wheels_of_a_run_are_far_apart():
+    versions = [f"3.0.0.dev2026{month:02}{day:02}04" for month in range(1, 5) for day in range(1, 29)]
+    runs = measure.plan_runs(versions, ["2026-01-01"], every=3, at_once=6)
+    days = [[date.fromisoformat(find_day(version)) for version in run] for run in runs]
+    chosen = sorted(day for run in days for day in run)
+    assert (chosen[0], max(map(len, runs))) == (date(2026, 1, 4), 6)
+    assert {(later - one).days for one, later in pairwise(chosen)} == {3, 4, 5}  # 4 and 5: the ends of months
+    assert all(later - one >= timedelta(20) for run in days for one, later in pairwise(run))
 
 
 @pytest.mark.slow
