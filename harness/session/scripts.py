@@ -2,7 +2,6 @@
 
 import fnmatch
 import re
-import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -32,6 +31,9 @@ SHOWN_FILES = 10
 
 #: Well-known packages that are only added on request: they take gigabytes, or need a compiler.
 _NOT_ADDED = {"torch", "torchvision", "horovod", "mpi4py", "theano"}
+
+#: What a script with benchmarks for pytest needs. It also runs on Python 3.7.
+_PYTEST = "pytest-benchmark==4.0.0"
 
 
 def make_request(script: Script, asked: Request) -> tuple[Request, Sequence[str]]:
@@ -69,11 +71,9 @@ def make_request(script: Script, asked: Request) -> tuple[Request, Sequence[str]
         is_command=source.is_command,
     )
     script, sentences = _check_script(script, asked.environments, project)
-    environments, added = _add_imported(script, asked, project)
-    asked, sentences = replace(asked, environments=environments), [*sentences, *added]
     script, runner_sentences = scripts.add_runner(script)
-    if script.has_runner and not script.arguments:
-        _check_pytest(path, asked.environments)
+    environments, added = _add_needed(script, asked, project)
+    asked, sentences = replace(asked, environments=environments), [*sentences, *added]
     kind = trust.get_folder(trust.classify_file(path, project))
     scenario_path = scripts.write(script, kind, [file.stem for file in find_scenario_files(project)])
     sentences = [*downloads, *source.sentences, *choice, *sentences, *runner_sentences]
@@ -230,10 +230,11 @@ def _add_packages(base: str, separator: str, files: Sequence[PackageFile], proje
     return separator.join([base, *packages])
 
 
-def _add_imported(script: Script, asked: Request, project: Project) -> tuple[list[str], list[str]]:
-    """Return the environments with well-known packages that the script imports, and sentences about added packages."""
+def _add_needed(script: Script, asked: Request, project: Project) -> tuple[list[str], list[str]]:
+    """Return the environments with the well-known packages that the script needs, and sentences about added ones."""
     catalog, environments, sentences = load_environments(project), list(asked.environments), list[str]()
-    packages = [requirements[0] for requirements, _, advice in script.needs if not advice]
+    runner = [_PYTEST] if script.has_runner and not script.arguments else []
+    packages = [*(requirements[0] for requirements, _, advice in script.needs if not advice), *runner]
     if not packages or not _NOT_ADDED.isdisjoint(packages):
         return environments, []
     device = Device.GPU if asked.gpu or asked.gpus else Device.CPU
@@ -241,10 +242,12 @@ def _add_imported(script: Script, asked: Request, project: Project) -> tuple[lis
     for index, name in enumerate(environments):
         if name in catalog and not catalog[name].gpu_image:
             missing = find_unmet(packages, load_lock(project, catalog[name], device).lock.pins)
-            environments[index] = "+".join([name, *missing])
-            if missing:
-                sentence = f"{name} doesn't have {joined(missing)}, which {script.path.name} imports."
-                sentences.append(f"{sentence} So the environment is {environments[index]}.")
+        else:
+            missing = [] if "pytest-benchmark" in name else runner
+        environments[index] = "+".join([name, *missing])
+        if missing:
+            sentence = f"{script.path.name} needs {joined(missing)}, which {name} doesn't have."
+            sentences.append(f"{sentence} So the environment is {environments[index]}.")
     return environments, sentences
 
 
@@ -263,16 +266,6 @@ def make_measured_scenario(
     (scenario,) = script_request.scenarios
     has_steps = WHOLE in load_scenario(Path(scenario)).quantities
     return Path(scenario), STEP if has_steps else OWN, sentences
-
-
-def _check_pytest(path: Path, environments: Sequence[str]) -> None:
-    """Raise UsageError if a script needs pytest-benchmark and a requested environment doesn't have it."""
-    if any("pytest-benchmark" not in text for text in environments):
-        texts = [text if "pytest-benchmark" in text else f"{text}+pytest-benchmark==4.0.0" for text in environments]
-        command = shlex.join(["harness", "run", str(path), *(part for text in texts for part in ("-e", text))])
-        raise UsageError(
-            f"{path} has benchmarks for pytest, and {environments[0]} has no pytest-benchmark.", f"To add it: {command}"
-        )
 
 
 def find_v1_names(request: Request) -> str:

@@ -34,8 +34,11 @@ def test_well_known_packages_that_a_script_imports_are_added_where_they_are_miss
     added = [f"{name}+pillow+pandas" for name in ("tf1.14", "tf2.15", "tf2.16")]
     assert request.environments == [*added, "tf2.17+psutil", "tf1.15-ngc"]
     assert sentences[0] == (
-        "tf1.14 doesn't have pillow and pandas, which mine.py imports. So the environment is tf1.14+pillow+pandas."
+        "mine.py needs pillow and pandas, which tf1.14 doesn't have. So the environment is tf1.14+pillow+pandas."
     )
+    script.write_text("def test_it(benchmark):\n    benchmark(print)\n")
+    request, _ = make_request(Script(path=script), Request(environments=["tf2.15", "tensorflow==2.7.1"]))
+    assert [name.partition("+")[2] for name in request.environments] == ["pytest-benchmark==4.0.0"] * 2
     script.write_text("import torch\nimport pandas\n")  # gigabytes, so only on request
     assert make_request(Script(path=script), Request(environments=["tf2.15"]))[0].environments == ["tf2.15"]
 

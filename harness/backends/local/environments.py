@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from harness.backends import wheels
 from harness.files import get_cache_dir, get_wheel_path, parse_json, write_atomically
 from harness.machine import child_process
 from harness.machine.interpreters import find_python
 from harness.machine.lock import hold_lock
-from harness.machine.uv import get_last_lines, make_build_environ, make_environ
+from harness.machine.uv import find_uv, get_last_lines, make_build_environ, make_environ
 from harness.model.backend import PreparationStep, Progress, Stage, WheelRecipe
-from harness.model.environment import Requirement
+from harness.model.environment import TENSORFLOW, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, explain_unwritable
 
 #: The file that marks a complete environment. It is written last, so an environment without it is incomplete.
@@ -62,10 +63,7 @@ class Environments:
         so that `make` creates it again.
         """
         folder = self.folder(requirement)
-        try:
-            state = parse_json((folder / _MARKER).read_bytes()).get("state", "")  # missing in older versions
-        except (OSError, ValueError, AttributeError):
-            state = "none"
+        state = _read_marker(folder).get("state", "")  # missing in older versions
         if state and state != _hash_files(folder):
             (folder / _MARKER).unlink(missing_ok=True)
             raise CannotRunHereError(
@@ -94,11 +92,14 @@ class Environments:
                 if folder.exists():
                     shutil.rmtree(folder)
                 progress(PreparationStep(name, f"installing {requirement.environment.title} on Python {python}"))
-                self._install(python, requirement, folder)
+                packages = self._install(python, requirement, folder)
                 for library in self.packages(requirement).glob("cuda_cupti/lib/libcupti.so.*"):
                     # a name that TensorFlow 2.5 to 2.11 tries after a name with CUDA's version
-                    library.with_name("libcupti.so").symlink_to(library.name)
-                marker = {"lock": requirement.lock.sha256, "python": str(python), "state": _hash_files(folder)}
+                    link = library.with_name("libcupti.so")
+                    link.unlink(missing_ok=True)
+                    link.symlink_to(library.name)
+                marker = {"lock": requirement.lock.sha256, "python": str(python), "packages": packages}
+                marker["state"] = _hash_files(folder)
                 write_atomically(folder / _MARKER, json.dumps(marker))
                 progress(PreparationStep(name, "installed", Stage.READY))
 
@@ -110,9 +111,11 @@ class Environments:
             self.missing[version] = error
         raise self.missing[version]
 
-    def _install(self, python: Path, requirement: Requirement, folder: Path) -> None:
+    def _install(self, python: Path, requirement: Requirement, folder: Path) -> Mapping[str, str]:
+        """Install the environment, and return the packages of its lock; none if it also has a wheel of its own."""
         environment, packages = requirement.environment, wheels.find_folder()
         lock = requirement.base.lock if requirement.base and environment.wheel else requirement.lock
+        _link_similar(python, lock.pins, folder)
         offline = [str(packages)] if packages is not None else []
         steps = [["install.sh", str(python), str(lock.path), str(folder), *offline]]
         if environment.wheel:
@@ -126,6 +129,7 @@ class Environments:
                     f"The environment {environment.name} could not be installed:\n{get_last_lines(output)}",
                     "To measure without a local environment, pass --backend docker.",
                 )
+        return {} if environment.wheel else lock.pins
 
     def build_wheel(self, recipe: WheelRecipe, folder: Path) -> None:
         """Build a wheel from a source into a folder, with this user's rights. Raises CannotRunHereError."""
@@ -146,6 +150,59 @@ class Environments:
     ) -> tuple[int, str]:
         """Run a script in images/, for at most `seconds` if given. Returns its exit code and its output."""
         return child_process.run(["sh", str(self.root / "images" / script), *arguments], environ, seconds)
+
+
+def _read_marker(folder: Path) -> dict[str, Any]:
+    """Return the contents of an environment's marker. Without a marker, the state is `none`."""
+    try:
+        return dict(parse_json((folder / _MARKER).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return {"state": "none"}
+
+
+def _link_similar(python: Path, pins: Mapping[str, str], folder: Path) -> None:
+    """Start an environment with the files of a ready one that has the same TensorFlow, if there is one.
+
+    The files are hard links. Packages that differ are removed, and the installer adds those of the lock. So an
+    environment with one more package takes seconds.
+    """
+    tensorflow = {name: pins[name] for name in TENSORFLOW if name in pins}
+    similar = []
+    for path in folder.parent.glob(f"*/{_MARKER}"):
+        marker = _read_marker(path.parent)
+        packages = dict(marker.get("packages") or {})
+        if tensorflow and marker.get("python") == str(python) and tensorflow.items() <= packages.items():
+            similar.append((len(packages.items() ^ pins.items()), path.parent, packages))
+    for _, other, packages in sorted(similar, key=lambda entry: entry[:2]):
+        if _read_marker(other).get("state") != _hash_files(other):
+            continue
+        removed = [name for name, version in packages.items() if pins.get(name) != version]
+        command = [str(find_uv()), "pip", "uninstall", "--quiet", "--python", str(folder), *removed]
+        try:
+            ignored = shutil.ignore_patterns(_MARKER, "bin")
+            shutil.copytree(other, folder, symlinks=True, copy_function=_link_or_copy, ignore=ignored)
+            (folder / "bin").mkdir()
+            for script in (other / "bin").iterdir():
+                _copy_script(script, folder)
+            if not removed or child_process.run(command, make_environ())[0] == 0:
+                return
+        except (OSError, shutil.Error):  # no hard links, or another process removes the other environment
+            pass
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _link_or_copy(source: str, copy: str) -> None:
+    """Link a file in the folder of a package. The installer changes other files, so they are copied."""
+    in_package = "/" in source.partition("/site-packages/")[2]
+    (os.link if in_package else shutil.copy2)(source, copy)
+
+
+def _copy_script(script: Path, folder: Path) -> None:
+    """Copy a program of an environment to another one in `folder`, whose path replaces the path of the first one."""
+    copy = folder / "bin" / script.name
+    shutil.copy2(script, copy, follow_symlinks=False)
+    if not copy.is_symlink():
+        copy.write_bytes(copy.read_bytes().replace(bytes(script.parents[1]), bytes(folder)))
 
 
 def _hash_files(folder: Path) -> str:

@@ -2,6 +2,7 @@ import dataclasses
 import shutil
 import sys
 from contextlib import ExitStack
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,41 @@ def test_one_of_a_folder_of_packages_that_is_made_again_differs_in_times_alone(t
             assert (data[:8], data[12:]) == (second[path][:8], second[path][12:])
         else:
             assert data == second[path]
+
+
+@pytest.mark.slow
+def test_an_environment_shares_the_files_of_a_ready_one_with_the_same_tensorflow(tmp_path, cache, monkeypatch):
+    monkeypatch.setenv("HARNESS_WHEELS", str(tmp_path / "wheels"))
+    (tmp_path / "wheels").mkdir()
+    index, environments = PackageIndex(tmp_path / "wheels"), LocalBackend(ROOT, "test-run").environments
+    names = ("tensorflow-2.9.9", "keras-1", "keras-2", "extra-1")
+    wheels = {
+        name: index.add(f"{name}-py3-none-any", others={f"{name.partition('-')[0]}/part.py": name.encode()})
+        for name in names
+    }
+
+    def make(name, *packages):
+        requirement = requirement_of(tmp_path, name)
+        path = tmp_path / f"{name}.txt"
+        path.write_text(make_lock(*(wheels[package] for package in packages)))
+        pins = dict(package.split("-") for package in packages)
+        requirement = dataclasses.replace(requirement, lock=Lock(path, sha256(path.read_bytes()).hexdigest(), pins))
+        environments.make(requirement, lambda step: None)
+        return requirement, environments.folder(requirement)
+
+    def list_parts(folder):
+        return sorted(path.read_text() for path in folder.glob("lib/python3.11/site-packages/*/part.py"))
+
+    one, first = make("one", "tensorflow-2.9.9", "keras-1", "extra-1")
+    other, second = make("other", "tensorflow-2.9.9", "keras-2")
+    assert list_parts(first) == ["extra-1", "keras-1", "tensorflow-2.9.9"]
+    assert list_parts(second) == ["keras-2", "tensorflow-2.9.9"]
+    module = "lib/python3.11/site-packages/tensorflow/part.py"
+    assert (first / module).samefile(second / module)
+    assert not [script for script in (second / "bin").iterdir() if str(first).encode() in script.read_bytes()]
+    for requirement in (one, other):
+        environments.check(requirement)
+    (second / module).write_text("changed")  # in both, so neither is used again
+    with pytest.raises(CannotRunHereError, match="was changed"):
+        environments.check(one)
+    assert list_parts(make("third", "tensorflow-2.9.9")[1]) == ["tensorflow-2.9.9"]
