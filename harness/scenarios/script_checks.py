@@ -12,9 +12,6 @@ from harness.package_data import load_kit_module
 #: Modules that every environment has. Newer versions of Python than an environment's removed some of them.
 _PRESENT = {"tensorflow", "tensorflow_core", "kit", "imp", "distutils", "asyncore", "cgi", "pipes", "pkg_resources"}
 
-#: Packages of aliases that every environment has.
-_USUAL_PACKAGES = {"", "numpy"}
-
 #: The advice for a script that needs TensorFlow 1, if there is another way.
 V1_ADVICE = "To run the script through tensorflow.compat.v1, pass --compat-v1"
 
@@ -69,9 +66,6 @@ def _describe_name(name: str, path: Path, text: str, line: int) -> Problem:
     is_module = name in kit.PACKAGES or name in sys.stdlib_module_names
     code = kit.ALIASES.get(name) or (f"import {name}" if is_module else "")
     fix = f"Add this line to its start: {code}" if code else "Add its definition."
-    package = kit.PACKAGES.get(code.removeprefix("import ").partition(" ")[0].partition(".")[0], "")
-    if package not in _USUAL_PACKAGES:
-        fix += f", and pass an environment with the package: -e ENVIRONMENT+{package}"
     return make_problem(path, text, line, f"`{name}` is defined nowhere in the script.", fix)
 
 

@@ -163,11 +163,11 @@ def read(source):
 
 
 def complete(source):
-    """Return the usual definitions of names that a script uses and doesn't define, if every environment has them."""
+    """Return the usual definitions of names that a script uses and doesn't define."""
     definitions = []
     for name in read(source).undefined:
         definition = ALIASES.get(name, "import " + name if name in STANDARD else "")
-        if definition and PACKAGES.get(top(definition.split()[1]), "numpy") == "numpy":
+        if definition:
             definitions.append(definition)
         elif RENAMED.get(name, ".").isidentifier():
             definitions.append("{} = {}".format(name, RENAMED[name]))

@@ -21,7 +21,7 @@ if tf.__version__[0] == "1":
     ("text", "words"),
     [
         ("x = np.ones(3)", ["a.py:1: `np`", "import numpy as np"]),
-        ("x = 1\ntfp.mcmc", ["a.py:2: `tfp`", "import tensorflow_probability", "+tensorflow-probability"]),
+        ("x = 1\ntfp.mcmc", ["a.py:2: `tfp`", "import tensorflow_probability"]),
         ("os.getcwd()", ["`os`", "import os"]),
         ("for i in xrange(3): pass", ["Only Python 2 has `xrange`", "Write range."]),
         ("import cPickle", ["Only Python 2 has the module cPickle"]),
