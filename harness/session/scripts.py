@@ -32,7 +32,7 @@ SHOWN_FILES = 10
 #: Well-known packages that are only added on request: they take gigabytes, or need a compiler.
 _NOT_ADDED = {"torch", "torchvision", "horovod", "mpi4py", "theano"}
 
-#: What a script with benchmarks for pytest needs. It also runs on Python 3.7.
+#: The package for scripts with benchmarks for pytest. This version also runs on Python 3.7.
 _PYTEST = "pytest-benchmark==4.0.0"
 
 

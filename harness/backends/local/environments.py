@@ -112,7 +112,7 @@ class Environments:
         raise self.missing[version]
 
     def _install(self, python: Path, requirement: Requirement, folder: Path) -> Mapping[str, str]:
-        """Install the environment, and return the packages of its lock; none if it also has a wheel of its own."""
+        """Install the environment. Return the packages of its lock, or nothing if it also has its own wheel."""
         environment, packages = requirement.environment, wheels.find_folder()
         lock = requirement.base.lock if requirement.base and environment.wheel else requirement.lock
         _link_similar(python, lock.pins, folder)
@@ -163,7 +163,7 @@ def _read_marker(folder: Path) -> dict[str, Any]:
 def _link_similar(python: Path, pins: Mapping[str, str], folder: Path) -> None:
     """Start an environment with the files of a ready one that has the same TensorFlow, if there is one.
 
-    The files are hard links. Packages that differ are removed, and the installer adds those of the lock. So an
+    The files are hard links. Packages that differ are removed, and the installer adds the missing packages. So an
     environment with one more package takes seconds.
     """
     tensorflow = {name: pins[name] for name in TENSORFLOW if name in pins}
