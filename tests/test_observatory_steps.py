@@ -1,10 +1,14 @@
 """Tests of the search for steps in nightly wheels, and of old functions in a newer wheel."""
 
 import zipfile
+from contextlib import nullcontext
 from pathlib import Path
+
+import pytest
 
 from bench.observatory import confirm, scan, wheels
 from bench.observatory.records import read_steps
+from harness.model.errors import UsageError
 from tests.conftest import ROOT
 
 FILE = '''"""A module."""
@@ -88,3 +92,12 @@ def test_each_report_for_upstream_names_the_wheels_of_its_step_and_has_a_script(
         assert step.before in text
         assert step.after in text
         compile(text.split("```python\n")[1].split("```")[0], step.report, "exec")
+
+
+def test_counts_of_another_base_environment_are_refused(tmp_path):
+    for packages, is_refused in (("a==1", False), ("a==1", False), ("a==2", True)):
+        python = tmp_path / f"python-{packages}"
+        python.write_text(f"#!/bin/sh\necho {packages}\n")
+        python.chmod(0o755)
+        with pytest.raises(UsageError, match="other packages") if is_refused else nullcontext():
+            scan.check_packages(python, tmp_path / "scan")

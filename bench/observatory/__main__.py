@@ -20,14 +20,15 @@ from pathlib import Path
 
 from bench.observatory import collect, measure, site
 from bench.observatory.confirm import confirm
-from bench.observatory.scan import SERIES, WheelScan, list_wheels, scan, store_counts
+from bench.observatory.scan import SERIES, WheelScan, check_packages, list_wheels, scan, store_counts
+from harness.model.errors import UsageError
 
 #: The first version of Keras 3.
 FIRST = "3.0.0.dev0"
 
 
-def main() -> None:
-    """Scan wheels, confirm a step, collect nightly runs, or write the pages."""
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.observatory", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -51,6 +52,12 @@ def main() -> None:
     measured.add_argument("--part", default="1/1", help="I/N: every Nth run, from the Ith on")
     commands.add_parser("collect").add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     commands.add_parser("build").add_argument("folder", type=Path)
+    return parser
+
+
+def main() -> None:
+    """Scan, confirm or measure wheels, collect nightly runs, or write the pages."""
+    parser = make_parser()
     own = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]
     options = parser.parse_args(own)
     if options.command == "collect":
@@ -72,6 +79,10 @@ def main() -> None:
         versions = list_wheels(options.package, FIRST)
         wheels = WheelScan(options.package, versions, options.python.absolute(), options.folder.absolute())
         if options.command == "scan":
+            try:
+                check_packages(wheels.python, wheels.folder)
+            except UsageError as error:
+                parser.error(str(error))
             scan(wheels, options.every)
             store_counts(wheels)
         else:

@@ -22,9 +22,13 @@ from packaging.version import Version
 from bench.observatory.records import COUNTS
 from bench.observatory.wheels import fetch_wheel, find_day
 from harness.environments.index import list_versions
+from harness.model.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("count_once.py")
+
+#: The file with the packages of the base environment.
+PACKAGES = "packages.txt"
 
 #: The series: scenarios with all of their axes, as in the suite `observatory`.
 SERIES = {
@@ -139,6 +143,19 @@ def _has_changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     return abs(sums[1] / sums[0] - 1) >= (LEAST_CHANGE_OF_TRACES if is_tracing else LEAST_CHANGE)
 
 
+def check_packages(python: Path, folder: Path) -> None:
+    """Store the packages of the base environment in the folder, because counts depend on them.
+
+    Raises UsageError if the counts in the folder are from an environment with other packages.
+    """
+    listing = subprocess.run([python, "-m", "pip", "freeze"], capture_output=True, text=True, check=True).stdout
+    path = folder / PACKAGES
+    if path.exists() and path.read_text() != listing:
+        raise UsageError(f"The counts in {folder} are from an environment with other packages.", "Use a new folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(listing)
+
+
 def list_wheels(package: str, since: str) -> list[str]:
     """Return the versions of a nightly package since a version, by day, without yanked ones."""
     known = [each.version for each in list_versions(package) if not each.yanked and ".dev" in each.version]
@@ -164,7 +181,8 @@ def store_counts(wheels: WheelScan, path: Path = COUNTS) -> None:
         if version in counted:
             calls = {name: _count_calls(each) for name, each in counted[version].items()}
             lines.append(f"  {json.dumps({'wheel': version, 'calls': calls})}")
-    head = json.dumps({"line": f"tf2.21+{wheels.package}", "series": SERIES})[:-1]
+    packages = (wheels.folder / PACKAGES).read_text().split()
+    head = json.dumps({"line": f"tf2.21+{wheels.package}", "packages": packages, "series": SERIES})[:-1]
     path.write_text(head + ', "wheels": [\n' + ",\n".join(lines) + "\n]}\n")
 
 
