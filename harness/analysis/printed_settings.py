@@ -1,7 +1,7 @@
 """Settings and growth within a launch: the meaning of several values of one printed number.
 
 A script that prints one line per setting prints different quantities under one regular expression. They are separated
-in two ways. If the text in front of the numbers names a setting (`num_calls = 2, cost: 0.11`), its values are an axis.
+in two ways. If the text in front of the numbers or a line above names a setting (`n = 2, cost: 0.11`), it is an axis.
 Otherwise, places in the output are different quantities if the number changes from one place to the next by more than
 LARGE, in every launch of a cell, and by at least twice the range of one place over the launches, without the extreme
 tenths. Labels that only count (`image 0`, `image 1`) are names of places. A first value that differs from all others is

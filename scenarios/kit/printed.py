@@ -1,6 +1,7 @@
 """Reads the output of a script: the text that a terminal would show, and the numbers in it with their units."""
 
 import re
+from bisect import bisect_right
 
 # Control characters and escape sequences. Text between them is written unchanged; unknown sequences have no effect.
 TOKEN = re.compile(
@@ -173,13 +174,14 @@ def find_numbers(text, pattern, names):
     compiled = re.compile(pattern, re.MULTILINE)
     own_label = compiled.groupindex.get("label")
     groups = [group for group in range(1, 1 + compiled.groups) if group != own_label] or [0]
-    numbers, units, texts = ({name: kind() for name in names} for kind in (list, dict, list))
+    numbers, units, texts, places = ({name: kind() for name in names} for kind in (list, dict, list, list))
     for match in compiled.finditer(text):
         for name, group in zip(names, groups):  # noqa: B905
             if match.group(group) is None:
                 continue
             number, unit = read_number(text, match.start(group), match.end(group))
             numbers[name].append(number)
+            places[name].append(match.start(group))
             line_start = text.rfind("\n", 0, match.start(group)) + 1
             texts[name].append(match.group(own_label) if own_label else text[line_start : match.start(group)])
             if number:  # 0 needs no unit
@@ -192,10 +194,30 @@ def find_numbers(text, pattern, names):
         name: (
             values,
             next(iter(units[name]), ""),
-            ["label", texts[name], False] if own_label else find_labels(texts[name]),
+            ["label", texts[name], False]
+            if own_label
+            else find_labels(texts[name]) or find_heading_labels(text, places[name]),
         )
         for name, values in numbers.items()
     }
+
+
+def find_heading_labels(text, places):
+    """Return the setting that the lines above the numbers at these places state, as `find_labels` does.
+
+    The heading of a number is the last line above it without such a number. Headings with a decimal number, such as a
+    loss, aren't settings, and neither are headings that only count.
+    """
+    starts = [0] + [match.end() for match in re.finditer("\n", text)]
+    rows = [bisect_right(starts, place) - 1 for place in places]
+    matched, headings, heading = set(rows), {}, ""
+    for row, line in enumerate(text.split("\n")):
+        if row not in matched:
+            heading = line.strip() or heading
+        headings[row] = heading
+    labels = find_labels([headings[row] for row in rows])
+    is_setting = labels and not labels[2] and not any(re.search(r"\d\.\d", label) for label in labels[1])
+    return labels if is_setting else None
 
 
 def find_labels(texts):

@@ -94,6 +94,9 @@ LABELS = {
     "eta 9s 50% 3\neta 0:08 60% 4\n": None,
     "1\n2\n": None,
     "same 1\nsame 2\n": None,
+    "Size: (64, 8)\n3\n4\n\nSize: (96, 8)\n5\n": ["Size", ["64", "64", "96"], False],  # in the lines above
+    "loss: 0.5,\ntook 3\nloss: 0.25,\ntook 4\n": None,
+    "epoch 1/2:\ntook 3\nepoch 2/2:\ntook 4\n": None,
 }
 
 
