@@ -15,6 +15,7 @@ from bench.replay import nights
 from harness.environments.requested import is_line
 from harness.history.folder import History
 from harness.history.summary import load_summary
+from harness.model.errors import UsageError
 from harness.model.history import CellPoint, Summary
 
 #: The key of a series: scenario, axes, line, baseline and machine.
@@ -50,7 +51,10 @@ def _read_summaries(folder: Path) -> Iterator[tuple[Summary, str]]:
                 yield summary, summary.started[:10]
         return
     for path in sorted((folder / nights.RESULTS).glob("*/run.json")):
-        yield load_summary(path.parent), ""
+        try:
+            yield load_summary(path.parent), ""
+        except UsageError as error:  # it is still being measured
+            print(f"Left out: {error}")
 
 
 def _read_stored(path: Path) -> list[NightlySeries]:
