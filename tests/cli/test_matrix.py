@@ -14,6 +14,7 @@ import pytest
 
 from harness.cli import main
 from tests.cli.conftest import NOWHERE, Harness
+from tests.lacking import for_a_campaign
 
 FINE = ("-s", "ways", "-a", "way=fine")
 
@@ -73,7 +74,7 @@ def _way(launch: dict[str, dict[str, dict[str, str]]]) -> str:
     "signals",
     [
         [signal.SIGINT, signal.SIGINT],
-        *(pytest.param([number], marks=pytest.mark.campaign) for number in (signal.SIGTERM, signal.SIGHUP)),
+        *for_a_campaign([signal.SIGTERM], [signal.SIGHUP]),
     ],
     ids=["INT", "TERM", "HUP"],
 )

@@ -32,6 +32,7 @@ from harness.session.reporting import Written
 from harness.session.request import Request
 from tests.cards import A100, B200, H100, RTX3090, RTX4090, RTX5090, T4, V100
 from tests.conftest import ROOT
+from tests.lacking import for_a_campaign
 from tests.session.simulated_gpus import ALL_CODE, SimulatedGpus
 
 CATALOG = load_environments(Project(ROOT))
@@ -52,7 +53,7 @@ ALL_PAIRS = pytest.mark.parametrize(
     "pairs",
     [
         pytest.param(PAIRS, marks=pytest.mark.slow),
-        pytest.param([(card, driver) for card in CARDS for driver in DRIVERS], marks=pytest.mark.campaign),
+        *for_a_campaign([(card, driver) for card in CARDS for driver in DRIVERS]),
     ],
     ids=["some", "all"],
 )
@@ -201,9 +202,7 @@ def test_what_the_catalogue_refuses_is_tried_if_it_is_requested(plan, snapshot):
     "machines",
     [
         [(T4, "headline")],
-        pytest.param(
-            list(itertools.product((T4, RTX3090, H100), ("headline", "seed", "gpu"))), marks=pytest.mark.campaign
-        ),
+        *for_a_campaign([*itertools.product((T4, RTX3090, H100), ("headline", "seed", "gpu"))]),
     ],
     ids=["some", "all"],
 )
