@@ -32,6 +32,7 @@ from harness.session.reporting import Written
 from harness.session.request import Request
 from tests.cards import A100, B200, H100, RTX3090, RTX4090, RTX5090, T4, V100
 from tests.conftest import ROOT
+from tests.errors import catch_text
 from tests.lacking import for_a_campaign
 from tests.session.simulated_gpus import ALL_CODE, SimulatedGpus
 
@@ -192,9 +193,7 @@ def test_what_the_catalogue_refuses_is_tried_if_it_is_requested(plan, snapshot):
     assert cell_names(planned) == ["tf2.20", "tf2.21"]
     errors = []
     for options in ({"try_anyway": True}, {"try_anyway": True, "gpu": False, "environments": ["tf2.0"]}):
-        with pytest.raises(UsageError) as error:
-            plan(T4, **options)
-        errors.append(str(error.value))
+        errors.append(catch_text(UsageError, plan, T4, **options))
     assert [planned.plan.compiled_code, *planned.gpu_lines, *errors] == snapshot
 
 

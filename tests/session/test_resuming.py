@@ -10,6 +10,7 @@ from harness.model.launch import Job, Outcome, Sample, Status
 from harness.model.run import Stop, StopReason
 from harness.runner.rounds import RoundLog
 from harness.store.codec import dump
+from tests.errors import catch_text
 from tests.session.conftest import Ears, edit_run, make_run
 
 pytestmark = pytest.mark.usefixtures("in_project")
@@ -69,9 +70,8 @@ def test_groups_without_an_unclear_comparison_are_not_continued_if_somebody_asks
         sentences += ears.sentences
     # without --unsettled, all groups are continued
     assert session.load_earlier(folder, rounds=8).run.plan.settled == {}
-    with pytest.raises(UsageError) as error:
-        session.load_earlier(folder, unsettled=True)
-    assert [text.replace(str(folder), "RUN") for text in (*sentences, str(error.value))] == snapshot
+    sentences.append(catch_text(UsageError, session.load_earlier, folder, unsettled=True))
+    assert [text.replace(str(folder), "RUN") for text in sentences] == snapshot
 
 
 @pytest.mark.slow
@@ -107,9 +107,7 @@ def test_a_complete_run_is_reported_again_and_says_what_continues_it(options, sn
         assert (resumed.results.run.looks, ears.launches) == ([], [])
         assert resumed.written.files
         assert (folder / "report.md").exists()
-    with pytest.raises(UsageError) as error:
-        session.resume(folder, rounds=1)
-    errors = [str(error.value)]
+    errors = [catch_text(UsageError, session.resume, folder, rounds=1)]
     for reason in (StopReason.PRECISION, StopReason.NO_NUMBERS):  # ended for good
         edit_run(folder, stops={name: Stop(reason, 1) for name in session.read(folder).run.stops})
         (over,) = {session.load_earlier(folder, **more).over for more in ({}, {"rounds": 9}, {"budget": 60.0})}
@@ -139,12 +137,10 @@ def test_what_was_received_or_changed_since_is_not_resumed(options, harness, sna
 
     def refuse(case: str, kind: type[Exception] = UsageError) -> None:
         ears = Ears()
-        with pytest.raises(kind) as error:
-            session.resume(run.folder, ears)
+        text = catch_text(kind, session.resume, run.folder, ears)
         assert (ears.sentences, ears.launches) == ([], [])
         errors[case] = (
-            str(error.value)
-            .replace(str(run.folder), "RUN")
+            text.replace(str(run.folder), "RUN")
             .replace(str(harness.root), "PROJECT")
             .replace(f"99 → {run.results.run.host['cores']}", "99 → CORES")
         )
