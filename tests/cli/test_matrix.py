@@ -71,12 +71,7 @@ def _way(launch: dict[str, dict[str, dict[str, str]]]) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "signals",
-    [
-        [signal.SIGINT, signal.SIGINT],
-        *for_a_campaign([signal.SIGTERM], [signal.SIGHUP]),
-    ],
-    ids=["INT", "TERM", "HUP"],
+    "signals", [[signal.SIGINT] * 2, *for_a_campaign([signal.SIGTERM], [signal.SIGHUP])], ids=["INT", "TERM", "HUP"]
 )
 def test_an_interruption_ends_cleanly(harness, signals):
     process = harness.start("matrix", "-s", "ways", "-a", "way=fine,endless", "-e", "old", "--backend", "local")
