@@ -116,6 +116,7 @@ def make_lock(*files: Path) -> str:
 @contextmanager
 def serving(folder: Path) -> Iterator[PackageIndex]:
     """An index that answers until the end of the block."""
+    folder.mkdir()
     index = PackageIndex(folder)
 
     class Handler(BaseHTTPRequestHandler):
