@@ -20,10 +20,9 @@ from harness.model.environment import Requirement
 from harness.model.launch import Job, Launch, Outcome, Sample, Status
 from harness.model.run import Run
 from harness.store.folder import RunFolder
+from tests.conftest import ROOT
 from tests.forked import Forks
 from tests.runner.stage import Answered
-
-ROOT = Path(__file__).parents[2]
 
 BAKE = """
 variable "ENVIRONMENTS" {

@@ -3,8 +3,6 @@
 Half of them run in an older release first and half in a newer one, each in the other where that lacks what it needs.
 """
 
-from pathlib import Path
-
 import pytest
 
 from harness.environments.catalog import load_environments
@@ -15,11 +13,11 @@ from harness.model.scenario import Cell
 from harness.plan.availability import split
 from harness.project import Project
 from harness.scenarios.header import parse
+from tests.conftest import ROOT
 from tests.lacking import for_a_campaign
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
 
-ROOT = Path(__file__).parents[2]
 SCENARIOS = {path.stem: parse(path.read_text(), path) for path in sorted(ROOT.glob("scenarios/upstream/*.py"))}
 #: tests/docker has images of these anyway.
 OLDER, NEWER = ["tf2.0", "tf1.14"], ["tf2.21"]

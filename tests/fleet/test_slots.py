@@ -25,7 +25,7 @@ from harness.machine.slots import Slot
 from harness.session.resuming import find_slot
 from harness.store.folder import RunFolder
 from tests import factories
-from tests.cli.conftest import stored
+from tests.cli.conftest import SHORT, stored
 from tests.commands import read_until
 from tests.fleet.conftest import counts
 
@@ -56,10 +56,6 @@ def find_shards(process: "subprocess.Popen[str]") -> list[psutil.Process]:
         and {"--shard", "--resume"} & set(words)
         and "-m" in words[1:2]
     ]
-
-
-#: Launches that are as short as can be.
-SHORT = ("--backend", "local", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
 
 
 @pytest.mark.slow
