@@ -1,4 +1,4 @@
-"""Runs that were interrupted, or are complete, go on."""
+"""Runs that were interrupted, or are complete, are continued."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Runs by the API: what the listener gets, what is stored, and two runs on one machine."""
+"""Runs by the API: messages to the listener, stored results, and two runs on one machine."""
 
 import os
 import threading
