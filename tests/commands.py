@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+import pytest
 
 from tests.conftest import ROOT
 
@@ -16,6 +18,16 @@ def run_harness(
     command = [sys.executable, "-m", "harness", *arguments]
     environ = {**(os.environ if environ is None else environ), "PYTHONPATH": str(ROOT), **variables}
     return subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, check=False)
+
+
+def read_until(lines: Iterable[str] | None, text: str) -> str:
+    """Return what a process prints up to a line with a text."""
+    output = ""
+    for line in lines or ():
+        output += line
+        if text in line:
+            return output
+    pytest.fail(f"{text} is in no line:\n{output}")
 
 
 def git(folder: Path, *arguments: str | Path) -> str:

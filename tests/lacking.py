@@ -25,6 +25,11 @@ def campaign() -> bool:
     return os.environ.get("HARNESS_CAMPAIGN") == "1"
 
 
+def for_a_campaign(*cases: object) -> list[object]:
+    """Return cases for a parametrized test, which `make campaign` tries and CI doesn't: each a value, or a tuple."""
+    return [pytest.param(*(case if isinstance(case, tuple) else [case]), marks=pytest.mark.campaign) for case in cases]
+
+
 def python(version: str, searches: Sequence[Search] | None = None) -> Path:
     """The interpreter of a version."""
     try:

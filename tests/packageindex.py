@@ -5,12 +5,13 @@ import hashlib
 import io
 import json
 import tarfile
-import threading
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+
+from tests import webserver
 
 JSON = "application/vnd.pypi.simple.v1+json"
 
@@ -115,6 +116,7 @@ def make_lock(*files: Path) -> str:
 @contextmanager
 def serving(folder: Path) -> Iterator[PackageIndex]:
     """An index that answers until the end of the block."""
+    folder.mkdir()
     index = PackageIndex(folder)
 
     class Handler(BaseHTTPRequestHandler):
@@ -134,19 +136,8 @@ def serving(folder: Path) -> Iterator[PackageIndex]:
             self.send_response(405)
             self.end_headers()
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    index.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with webserver.serving(Handler) as index.url:
         yield index
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def _package(path: Path) -> str:

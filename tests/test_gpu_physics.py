@@ -42,34 +42,23 @@ def gpus(draw: st.DrawFn) -> list[Product]:
     return products
 
 
-@given(gpus())
-def test_a_gpu_passes(products):
+@given(gpus(), st.sampled_from([0.5, 0.7, 1.4, 10.0]))
+def test_a_gpu_passes_unless_its_time_is_constant_or_its_energy_is_not_power_times_time(products, factor):
     for check in (checks.check_linear, checks.check_rate, checks.check_energy):
         findings = check(products)
         assert findings
         assert all(verdicts(findings)), findings
-
-
-@given(gpus())
-def test_a_time_that_does_not_depend_on_the_number_of_products_fails(products):
     constant = [dataclasses.replace(product, seconds=1.0) for product in products]
     assert verdicts(checks.check_linear(constant)) == [False] * 4  # 10 and 100 calls, in float32 and in TF32
-
-
-@given(gpus(), st.sampled_from([0.5, 0.7, 1.4, 10.0]))
-def test_an_energy_that_is_not_power_times_time_fails(products, factor):
     wrong = [dataclasses.replace(product, joules=(product.joules or 0) * factor) for product in products]
     assert verdicts(checks.check_energy(wrong)) == [False]
 
 
-def test_an_unknown_peak_is_no_verdict(snapshot):
+def test_an_unknown_peak_and_energy_that_the_gpu_does_not_report_are_no_verdict(snapshot):
     changes: list[dict[str, Any]] = [{"capability": (99, 0)}, {"multiprocessors": None}, {"capability": None}]
     findings = [finding for change in changes for finding in checks.check_rate([dataclasses.replace(H100, **change)])]
     assert verdicts(findings) == [None] * 3
     assert [finding.sentence for finding in findings] == snapshot
-
-
-def test_energy_that_the_gpu_does_not_report_is_no_verdict():
     assert checks.check_energy([H100]) == [Finding(None, "The GPU reported no power.")]
     pascal = dataclasses.replace(H100, capability=(6, 1), watts=100.0, timed_seconds=2.0)
     (finding,) = checks.check_energy([pascal])

@@ -9,10 +9,9 @@ import runpy
 import shutil
 import subprocess
 import sys
-import threading
 import zipfile
 from dataclasses import asdict
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -20,13 +19,14 @@ import yaml
 
 from harness.history.issues import LABEL
 from harness.model.history import Decision, Key
-from tests.cli.conftest import BAKE, SCENARIO
+from tests.cli.conftest import write_project
 from tests.commands import git
 from tests.conftest import ROOT
 from tests.github import ENVIRON, REPOSITORY, Repository
 from tests.shards import store_shards
 from tests.test_nightly_guide import MINE
 from tests.test_site import make_project
+from tests.webserver import serving
 from tests.workflow import Runner, install_harness, push_history, run_script, write_program
 
 SHORT = "-s ways -a way=fine -e old,new --backend local --rounds 1 --warmup 1ms --measure 5ms"
@@ -57,15 +57,9 @@ def github(tmp_path):
 def project(tmp_path):
     """Return a repository with the real workflows, and scenarios that need no TensorFlow."""
     root = tmp_path / "fork"
+    write_project(root)
     shutil.copytree(ROOT / ".github", root / ".github")
     shutil.copy(ROOT / "action.yml", root)
-    shutil.copytree(ROOT / "images", root / "images", ignore=shutil.ignore_patterns("locks"))
-    shutil.copytree(ROOT / "scenarios" / "kit", root / "scenarios" / "kit")
-    (root / "docker-bake.hcl").write_text(BAKE)
-    (root / "scenarios" / "ways.py").write_text(SCENARIO)
-    (root / "images" / "locks").mkdir()
-    for name in ("old", "new"):
-        (root / "images" / "locks" / f"{name}-cpu.txt").write_text("# nothing\n")
     (root / ".github" / "nightly.toml").write_text(NIGHTS)
     return root
 
@@ -339,23 +333,18 @@ def test_a_webhook_gets_each_new_issue_and_none_that_is_kept(github, tmp_path, m
             self.send_response(200 if len(texts) == 1 else 500)
             self.end_headers()
 
-        def log_message(self, *_):
-            """Print nothing."""
-
     for name, value in ENVIRON.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     step = {"step": "open", "number": None, "title": "Slower", "body": "x", "labels": [], "why": "it is new"}
     (tmp_path / "issues.json").write_text("[]")
-    with HTTPServer(("127.0.0.1", 0), Webhook) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("WEBHOOK", f"http://127.0.0.1:{server.server_port}/s3cret")
+    with serving(Webhook) as address:
+        monkeypatch.setenv("WEBHOOK", f"{address}/s3cret")
         process = subprocess.run(
             [NIGHTLY / "issues", tmp_path / "issues.json"],
             input=json.dumps([step, {**step, "title": "Slower too"}, {**step, "step": "keep", "number": 1}]),
             capture_output=True, text=True, check=True,
         )  # fmt: skip
-        server.shutdown()
     assert [text.splitlines()[0] for text in texts] == ["Slower", "Slower too"]
     assert texts[0].splitlines()[1].startswith("http")
     assert "::warning::The webhook didn't accept the issue (HTTPError): Slower too" in process.stdout

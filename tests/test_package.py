@@ -17,9 +17,8 @@ import pytest
 
 from harness import DISTRIBUTION, __version__
 from tests.cli.conftest import stored
+from tests.conftest import ROOT
 from tests.runs import launch, run
-
-ROOT = Path(__file__).parents[1]
 
 #: A Markdown link to a file.
 LINK = re.compile(r"\]\((?!https?:|#)")

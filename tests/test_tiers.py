@@ -4,13 +4,11 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.tiers import SLOW, find_reason, format_left_out
-
-ROOT = Path(__file__).parents[1]
 
 
 def test_markers_decide_in_which_tiers_a_test_runs():

@@ -13,9 +13,9 @@ from bench.examples import EXAMPLES, LAUNCHES
 from harness import session
 from harness.cli import launch_counter
 from tests.commands import run_harness
+from tests.conftest import ROOT
 from tests.documents import find_blocks
 
-ROOT = Path(__file__).parents[1]
 #: What a page shows in place of lines, or of a part of a message.
 LEFT_OUT = "…"
 #: How much of a message with values in it has to be the program's own words.

@@ -11,6 +11,7 @@ from bench.simulation.machine import UNEXPECTED, Against, Drift, Spread, Table, 
 from bench.simulation.settling import settled_share, suggestions
 from harness.model.issues import parse
 from harness.model.scenario import Claim, ClaimSide
+from tests.lacking import for_a_campaign
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +31,7 @@ MACHINES = [
 
 def representatives(*rest, first):
     """One case that runs with all tests, and the others in the campaign."""
-    return [first, *(pytest.param(case, marks=pytest.mark.campaign) for case in rest)]
+    return [first, *for_a_campaign(*((case,) for case in rest))]
 
 
 @pytest.mark.parametrize("size", representatives((1, 3), (16, 4), first=(4, 2)))

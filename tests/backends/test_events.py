@@ -251,16 +251,11 @@ streams = st.lists(some_events | st.sampled_from(WELL_FORMED) | st.binary(max_si
 
 @settings(max_examples=30)
 @given(streams, st.lists(st.integers(0, 2000)))
-def test_however_the_bytes_are_cut_the_outcome_is_the_same(stream, cuts):
+def test_however_the_bytes_are_cut_the_outcome_is_the_same_and_can_be_stored(stream, cuts):
     places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
     chunks = [stream[start:end] for start, end in pairwise(places)]
-    assert state(read(*chunks)) == state(read(stream)) == state(read(*(bytes([byte]) for byte in stream)))
-
-
-@settings(max_examples=30)
-@given(streams)
-def test_what_was_read_can_be_stored(stream):
     events = read(stream)
+    assert state(read(*chunks)) == state(events) == state(read(*(bytes([byte]) for byte in stream)))
     numbers = [events.phases, events.phases_cpu, events.resources]
     text = json.dumps([events.observations, events.fingerprint, events.hello, events.pins, *numbers], allow_nan=False)
     text.encode("utf-8")

@@ -1,9 +1,7 @@
 """The pages about what is slow today, from a server as slow as a phone's network, on a phone and on a screen."""
 
-import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ from playwright.sync_api import Browser, expect
 
 from bench.observatory.site import PAGES
 from tests.browser.test_accessibility import wrong
+from tests.webserver import serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -18,18 +17,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 NETWORK = {"offline": False, "latency": 170, "downloadThroughput": 500_000, "uploadThroughput": 375_000}
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *arguments: object) -> None:
-        pass
-
-
 @pytest.fixture
 def address(site: Path) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site / "observatory")))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serving(SimpleHTTPRequestHandler, directory=str(site / "observatory")) as url:
+        yield url
 
 
 @pytest.mark.parametrize(("width", "scheme", "pages"), [(360, "dark", PAGES), (1280, "light", ("index", "alive"))])

@@ -20,10 +20,9 @@ from harness.model.environment import Requirement
 from harness.model.launch import Job, Launch, Outcome, Sample, Status
 from harness.model.run import Run
 from harness.store.folder import RunFolder
+from tests.conftest import ROOT
 from tests.forked import Forks
 from tests.runner.stage import Answered
-
-ROOT = Path(__file__).parents[2]
 
 BAKE = """
 variable "ENVIRONMENTS" {
@@ -211,6 +210,17 @@ class Harness:
         return [launch for launch in stored if launch["attempt"] == 0]
 
 
+def write_project(root: Path) -> None:
+    """Write a project with two environments and the scenario `ways`, which need no TensorFlow."""
+    shutil.copytree(ROOT / "images", root / "images", ignore=shutil.ignore_patterns("locks"))
+    shutil.copytree(ROOT / "scenarios" / "kit", root / "scenarios" / "kit")
+    (root / "docker-bake.hcl").write_text(BAKE)
+    (root / "scenarios" / "ways.py").write_text(SCENARIO)
+    (root / "images" / "locks").mkdir()
+    for name in ("old", "new"):
+        (root / "images" / "locks" / f"{name}-cpu.txt").write_text("# nothing\n")
+
+
 @pytest.fixture(scope="session")
 def _environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache for the session: the two environments are made once."""
@@ -221,13 +231,7 @@ def _environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _environments: Path, forks: Forks) -> Harness:
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(_environments))
     root = tmp_path / "project"
-    shutil.copytree(ROOT / "images", root / "images", ignore=shutil.ignore_patterns("locks"))
-    shutil.copytree(ROOT / "scenarios" / "kit", root / "scenarios" / "kit")
-    (root / "docker-bake.hcl").write_text(BAKE)
-    (root / "scenarios" / "ways.py").write_text(SCENARIO)
-    (root / "images" / "locks").mkdir()
-    for name in ("old", "new"):
-        (root / "images" / "locks" / f"{name}-cpu.txt").write_text("# nothing\n")
+    write_project(root)
     return Harness(root, forks)
 
 

@@ -13,7 +13,6 @@ from tests.packageindex import PackageIndex, make_lock, serving
 @pytest.fixture
 def package_index(tmp_path: Path, harness: Harness) -> Iterator[PackageIndex]:
     """An index with what the lock of `old` names; uv itself is no part of this."""
-    (tmp_path / "index").mkdir()
     with serving(tmp_path / "index") as index:
         lock = make_lock(index.add("one-1.0-py3-none-any"))
         (harness.root / "images" / "locks" / "old-cpu.txt").write_text(lock)

@@ -50,7 +50,6 @@ RELEASES = {"old": "1.0.0", "new": "2.0.0"}
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIndex]:
     """An index with releases that need the package speed: 2.0 takes longer than 1.0, and 3.0 as long as 2.0."""
-    (tmp_path / "index").mkdir()
     with serving(tmp_path / "index") as index:
         for name in ("setuptools-60.0", "wheel-0.37"):
             index.add(f"{name}-py3-none-any")

@@ -116,7 +116,7 @@ def test_a_terminal_shows_a_bar_and_another_output_a_line_for_each_launch(monkey
             assert type(launches) is kind
 
 
-def test_with_a_budget_the_count_is_known_after_the_pilots_and_skipped_launches_are_not_counted(capsys):
+def test_the_count_is_known_from_the_start_and_with_a_budget_after_the_pilots_without_skipped_launches(capsys):
     of = planned(rounds=100, budget_seconds=300.0)
     progress = PlainLaunches(of)
     for cell in of.plan.groups[0].cells:
@@ -132,9 +132,6 @@ def test_with_a_budget_the_count_is_known_after_the_pilots_and_skipped_launches_
     assert lines[1].endswith("per step")
     assert lines[2].endswith("per step (1 min 10 s left)")
     assert lines[3].endswith("per step (2 min 00 s left)")
-
-
-def test_without_a_limit_the_count_is_known_from_the_start(capsys):
     progress = PlainLaunches(planned(rounds=7))
     progress.skip(6)
     progress.end(launch(round=0, role=Role.PILOT, seconds=10.0))

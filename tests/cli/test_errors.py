@@ -33,7 +33,6 @@ COMMANDS = {
         matrix --rounds 0
         matrix --rounds x
         matrix --rounds 9999999999999999999
-        matrix --memory 8
         matrix --memory 300x
         matrix --seed=-1
         matrix --measure soon
@@ -69,7 +68,6 @@ COMMANDS = {
         matrix --suite nightly
         matrix --suite few -a way=raises
         matrix -s ways --cpus 512
-        matrix -s ways -a cpus=1,999999
         matrix -s ways --reference middle
         matrix -s none.py
         matrix -s ways --backend docker
@@ -81,7 +79,6 @@ COMMANDS = {
         matrix --resume results/none --margin 9%
         matrix --resume results/none --gpu
         matrix --resume results/none -e old -s ways -a way=fine
-        matrix --resume results/dead
         matrix -s ways -a way=signals
         matrix -s ways -e new+mine@/nowhere --backend local
         matrix -s ways -e mine@mine --backend local
@@ -110,7 +107,6 @@ COMMANDS = {
     "bisect": """
         bisect
         bisect seven
-        bisect T#x
         bisect -s ways -a way=a,b
         bisect -s ways --budget 5
         bisect absent.py
@@ -139,7 +135,6 @@ COMMANDS = {
         scenarios new random
         scenarios new mine --directory none
         scenarios check wasy
-        scenarios check broken
         scenarios show wasy
         scenarios show broken
     """,
@@ -161,7 +156,6 @@ COMMANDS = {
         compare RUN RUN RUN
         compare tf2.12 tf2.15
         bundle .
-        repro T#1002
         repro T#40261 --suite few
         matrix --base HEAD -s own.py
         matrix -s ways -a way=fine -e new --backend local --trust --exit-verdict

@@ -153,13 +153,10 @@ def test_what_is_in_no_series_or_no_report_is_told_with_what_is(week, snapshot):
     assert [errors, result.stderr] == snapshot
 
 
-def test_a_note_is_kept_and_listed(history):
+def test_a_note_is_kept_and_listed_and_a_damaged_file_is_left_out_and_named(history, monkeypatch, tmp_path):
     history("note", "2026-11-12", "driver 575")
     history("note", "2026-11-13T06:00:00+02:00", "moved")
     assert history("list").stdout.splitlines() == ["2026-11-12: driver 575", "2026-11-13T04:00:00+00:00: moved"]
-
-
-def test_a_damaged_file_is_left_out_and_named(history, monkeypatch, tmp_path):
     monkeypatch.setenv("HARNESS_HISTORY", "shared")
     history("note", "2026-11-12", "driver 575")
     (tmp_path / "shared" / "notes" / "x.json").write_text("{")

@@ -14,7 +14,7 @@ from harness.model.environment import Device, Environment, Requirement
 from harness.project import Project
 from harness.session.images import list_rows
 from tests.cli.conftest import NOWHERE
-from tests.lacking import python
+from tests.lacking import for_a_campaign, python
 
 
 def test_environments_are_listed_also_without_an_engine_and_without_a_lock(harness):
@@ -49,13 +49,12 @@ def resolve_again(project: Project, names: Sequence[tuple[str, Device]]) -> None
     [
         # CUDA as the release itself names it
         [("tf2.15", Device.CPU), ("tf2.21", Device.GPU)],
-        pytest.param(
+        *for_a_campaign(
             [
                 *((name, Device.CPU) for name in ("tf1.14", "tf2.0", "tf2.1", "tf2.8", "tf2.16", "tf2.21")),
                 # CUDA out of an image, and out of packages that are younger than the release
                 *((name, Device.GPU) for name in ("tf1.15-ngc", "tf2.3", "tf2.5")),
-            ],
-            marks=pytest.mark.campaign,
+            ]
         ),
     ],
     ids=["some", "others"],

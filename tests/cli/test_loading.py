@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import ROOT, SHORT, stored
+from tests.lacking import for_a_campaign
 from tests.report.formats.examples import example
 
 #: Does commands, and writes what is loaded then: the modules, without packages, to the file of the first argument.
@@ -66,15 +67,11 @@ def test_a_search_of_stored_results_loads_no_parser_of_headers(harness):
 
 
 @pytest.mark.slow
-def test_a_report_of_a_run_in_containers_loads_no_engine(harness, tmp_path):
+def test_a_report_of_a_run_in_containers_and_a_local_run_load_no_fleet_and_no_engine(harness, tmp_path):
     run = stored(tmp_path / "results", *example())
     names = load(harness.root, f"report {run}")
     assert not select((*FLEET, *ENGINE, "harness.runner."), names)
     assert len(select(("harness.",), names)) <= 109
-
-
-@pytest.mark.slow
-def test_a_local_run_loads_no_fleet_and_no_engine(harness):
     names = load(harness.root, f"matrix -s ways -a way=fine -e old --rounds 1 {' '.join(SHORT)}")
     assert not select((*FLEET, *ENGINE), names)
 
@@ -101,7 +98,7 @@ main()
     ("modules"),
     [
         ["typing", "harness.cli.scenarios"],
-        pytest.param(["typer", "harness.cli.messages", "tomllib"], marks=pytest.mark.campaign),
+        *for_a_campaign(["typer", "harness.cli.messages", "tomllib"]),
     ],
     ids=["some", "others"],
 )

@@ -5,7 +5,6 @@ import itertools
 import json
 import os
 import signal
-import subprocess
 import time
 from collections import Counter
 from pathlib import Path
@@ -14,6 +13,8 @@ import pytest
 
 from harness.cli import main
 from tests.cli.conftest import NOWHERE, Harness
+from tests.commands import read_until
+from tests.lacking import for_a_campaign
 
 FINE = ("-s", "ways", "-a", "way=fine")
 
@@ -70,16 +71,11 @@ def _way(launch: dict[str, dict[str, dict[str, str]]]) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "signals",
-    [
-        [signal.SIGINT, signal.SIGINT],
-        *(pytest.param([number], marks=pytest.mark.campaign) for number in (signal.SIGTERM, signal.SIGHUP)),
-    ],
-    ids=["INT", "TERM", "HUP"],
+    "signals", [[signal.SIGINT] * 2, *for_a_campaign([signal.SIGTERM], [signal.SIGHUP])], ids=["INT", "TERM", "HUP"]
 )
 def test_an_interruption_ends_cleanly(harness, signals):
     process = harness.start("matrix", "-s", "ways", "-a", "way=fine,endless", "-e", "old", "--backend", "local")
-    _wait_for(process, "[1/")
+    read_until(process.stderr, "[1/")
     for number in signals:
         process.send_signal(number)
         time.sleep(0.05)  # what Ctrl-C reaches twice, through a wrapper, is one interruption
@@ -95,7 +91,7 @@ def test_an_interruption_ends_cleanly(harness, signals):
 def test_what_a_run_that_goes_on_has_is_not_cleaned_away(harness, tmp_path):
     process = harness.start("matrix", "-s", "ways", "-a", "way=fine,endless", "-e", "old", "--backend", "local")
     try:
-        _wait_for(process, "[1/")
+        read_until(process.stderr, "[1/")
         elsewhere = {"HARNESS_MACHINE_LOCK": str(tmp_path / "other.lock"), **NOWHERE}
         refused = harness.call("clean", str(harness.run), **elsewhere)
         assert (refused.returncode, f" process {process.pid}, " in refused.stderr) == (4, True)
@@ -105,17 +101,6 @@ def test_what_a_run_that_goes_on_has_is_not_cleaned_away(harness, tmp_path):
         process.kill()
         process.communicate()
     assert "and 1 scratch folders" in harness.call("clean", str(harness.run), **NOWHERE).stdout
-
-
-def _wait_for(process: "subprocess.Popen[str]", start: str) -> None:  # type: ignore[name-defined]
-    """Read the process's stderr up to a line that starts so."""
-    assert process.stderr is not None
-    lines = []
-    for line in process.stderr:
-        lines.append(line)
-        if line.startswith(start):
-            return
-    raise AssertionError("".join(lines))
 
 
 def _list_scratch(harness: Harness) -> list[str]:

@@ -28,16 +28,13 @@ def _signals() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def test_a_signal_that_would_end_the_process_interrupts_it_and_is_answered_at_once(capfd):
+def test_a_signal_that_would_end_the_process_interrupts_it_at_once_and_an_ignored_one_stays_so(capfd):
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         before = signal.getsignal(number)
         with pytest.raises(KeyboardInterrupt), handle_signals():
             signal.raise_signal(number)
         assert capfd.readouterr().err == "\nStopping…\n"
         assert signal.getsignal(number) is before
-
-
-def test_a_signal_that_is_ignored_stays_so():
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with handle_signals():
         signal.raise_signal(signal.SIGHUP)

@@ -23,10 +23,9 @@ from harness.model.launch import SHORT, Job, Limits
 from harness.model.scenario import Cell
 from harness.project import Project as Folder
 from harness.scenarios.catalog import read_kit_files
+from tests.conftest import ROOT
 from tests.docker.nvidia_engine import running, small
 from tests.lacking import lacking
-
-ROOT = Path(__file__).parents[2]
 
 #: The image that CPU images are built on, and in how many seconds a registry has to give it.
 BASE, PULL_SECONDS = "python:{}-slim-bookworm", 60

@@ -31,21 +31,17 @@ from tests.backends.workers import (
     job,
     kill_between_turns,
 )
-from tests.lacking import lacking
+from tests.lacking import for_a_campaign, lacking
 
 pytestmark = pytest.mark.docker
 
 ENDS = "say('end', status='ok')"
 
 
-def test_whatever_a_worker_does_its_launch_gets_a_status(docker, requirement):
-    outcomes = check_behaviours(docker, requirement, SOME_BEHAVIOURS)
+@pytest.mark.parametrize("names", [[*SOME_BEHAVIOURS], *for_a_campaign([*BEHAVIOURS])], ids=["some", "all"])
+def test_whatever_a_worker_does_its_launch_gets_a_status(docker, requirement, names):
+    outcomes = check_behaviours(docker, requirement, names)
     assert all(outcome.image.startswith("sha256:") for outcome in outcomes)
-
-
-@pytest.mark.campaign
-def test_whatever_else_a_worker_does_its_launch_gets_a_status(docker, requirement):
-    check_behaviours(docker, requirement, BEHAVIOURS.keys() - SOME_BEHAVIOURS)
 
 
 def observe(docker, requirement, source, **limits):
@@ -220,16 +216,13 @@ def test_an_interrupted_launch_leaves_no_container(docker, engine, requirement):
         assert docker.clean(docker._run) == 0, call
 
 
-def test_launches_take_turns_and_one_that_misbehaves_loses_itself_alone(docker, requirement):
+@pytest.mark.parametrize(
+    "names", [["dies in its turn", "answers twice"], *for_a_campaign([*IN_TURNS])], ids=["some", "all"]
+)
+def test_launches_take_turns_and_one_that_misbehaves_loses_itself_alone(docker, requirement, names):
     check_turns(docker, requirement)
-    for name in ("dies in its turn", "answers twice"):
+    for name in names:
         check_misbehaviour(docker, requirement, IN_TURNS[name])
-
-
-@pytest.mark.campaign
-@pytest.mark.parametrize("name", IN_TURNS)
-def test_a_launch_that_misbehaves_otherwise_loses_itself_alone(docker, requirement, name):
-    check_misbehaviour(docker, requirement, IN_TURNS[name])
 
 
 def test_launches_start_on_cpus_of_their_own_and_are_moved_to_one(docker, requirement):

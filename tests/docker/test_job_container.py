@@ -4,15 +4,14 @@ import json
 import re
 import subprocess
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.stand_in.project import docker
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
 
-ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "how-to" / "measure-in-ci.md").read_text()
 #: The commands of the section "Run it", in their order: install, the shortest first report, two releases.
 INSTALL, FIRST, RELEASES = re.findall(r"^\$ (.*)$", PAGE.partition("## GPUs")[0], flags=re.MULTILINE)

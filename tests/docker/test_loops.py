@@ -3,6 +3,7 @@
 import pytest
 
 from harness.model.launch import Status
+from tests.lacking import for_a_campaign
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
 
@@ -57,10 +58,10 @@ LOOPS = {
 
 #: The two sides of the famous question; others are for a campaign.
 FAMOUS = (("tf1.14", "graph"), ("tf2.0", "eager"))
-OTHERS = [pytest.param(*cell, marks=pytest.mark.campaign) for cell in LOOPS.keys() - FAMOUS]
+OTHERS = for_a_campaign(*sorted(LOOPS.keys() - FAMOUS))
 
 
-@pytest.mark.parametrize(("environment", "mode"), [*FAMOUS, *sorted(OTHERS, key=str)])
+@pytest.mark.parametrize(("environment", "mode"), [*FAMOUS, *OTHERS])
 def test_the_loops_of_fit_and_train_on_batch(launched, environment, mode):
     outcome = launched(environment, BOTH, {"mode": mode})
     assert outcome.status is Status.OK, outcome.error + outcome.stderr

@@ -13,10 +13,10 @@ from harness.backends.docker.backend import DockerBackend
 from harness.model.launch import Status
 from tests.cli.conftest import SCENARIO
 from tests.commands import run_harness
+from tests.conftest import ROOT
 
 pytestmark = pytest.mark.docker
 
-ROOT = Path(__file__).parents[2]
 STEP = ["-s", "keras_step", "-a", "model=small", "-a", "data=small", "-a", "call=train_on_batch", "-a", "inputs=numpy"]
 
 

@@ -6,6 +6,7 @@ What it hands over is read as the release's own protocol buffers read it, and so
 import pytest
 
 from harness.model.launch import Status
+from tests.lacking import for_a_campaign
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
 
@@ -67,7 +68,7 @@ def of_a_gpu(schema):
 CELLS = [("tf1.14", "graph"), ("tf2.21", "eager")]
 OTHERS = [("tf1.14", "eager"), ("tf2.0", "graph"), ("tf2.2", "graph")]
 OTHERS += [(f"tf2.{minor}", "eager") for minor in (0, 1, 2, 5, 10, 15)]
-CELLS += [pytest.param(*cell, marks=pytest.mark.campaign) for cell in OTHERS]
+CELLS += for_a_campaign(*OTHERS)
 
 
 @pytest.mark.parametrize(("environment", "mode"), CELLS)

@@ -1,17 +1,16 @@
 """Every scenario in real releases of TensorFlow: the cells of the suite `once`, in one run."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from harness.model.scenario import has_values
 from harness.scenarios.header import parse
 from tests.commands import run_harness
+from tests.conftest import ROOT
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
 
-ROOT = Path(__file__).parents[2]
 SCENARIOS = {path.stem: parse(path.read_text(), path) for path in sorted(ROOT.glob("scenarios/*.py"))}
 #: Whose code depends on the release; test_matrix.py has keras_step in several.
 DEPENDENT = {"function_behaviour", "function_retracing", "train_batch"}

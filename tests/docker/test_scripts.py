@@ -10,10 +10,9 @@ from harness.model.scenario import Cell
 from harness.project import Project
 from harness.scenarios import scripts
 from harness.scenarios.catalog import load_scenario, read_kit_files
+from tests.conftest import ROOT
 
 pytestmark = pytest.mark.docker
-
-ROOT = Path(__file__).parents[2]
 
 SCRIPT = """\
 import sys

@@ -3,6 +3,7 @@
 import pytest
 
 from harness.model.launch import Status
+from tests.lacking import for_a_campaign
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
 
@@ -55,10 +56,6 @@ def launch(launched):
 def read_settings(outcome):
     assert outcome.status is Status.OK, outcome.error + outcome.stderr
     return outcome.observations["settings"]
-
-
-def for_a_campaign(*cells):
-    return [pytest.param(*cell, marks=pytest.mark.campaign) for cell in cells]
 
 
 @pytest.mark.parametrize("environment", ["tf2.0", *for_a_campaign(("tf1.14",), ("tf2.5",))])

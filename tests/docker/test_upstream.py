@@ -3,8 +3,6 @@
 Half of them run in an older release first and half in a newer one, each in the other where that lacks what it needs.
 """
 
-from pathlib import Path
-
 import pytest
 
 from harness.environments.catalog import load_environments
@@ -15,10 +13,11 @@ from harness.model.scenario import Cell
 from harness.plan.availability import split
 from harness.project import Project
 from harness.scenarios.header import parse
+from tests.conftest import ROOT
+from tests.lacking import for_a_campaign
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
 
-ROOT = Path(__file__).parents[2]
 SCENARIOS = {path.stem: parse(path.read_text(), path) for path in sorted(ROOT.glob("scenarios/upstream/*.py"))}
 #: tests/docker has images of these anyway.
 OLDER, NEWER = ["tf2.0", "tf1.14"], ["tf2.21"]
@@ -61,12 +60,8 @@ def find_failure(launched, number, name):
     return "" if outcome.samples and (outcome.fingerprint or outcome.observations) else f"{cell}: it told nothing"
 
 
-def test_a_scenario_of_an_issue_runs_in_a_release(launched):
+@pytest.mark.parametrize("names", [[*SCENARIOS][:1], *for_a_campaign([*SCENARIOS])], ids=["one", "all"])
+def test_a_scenario_of_an_issue_runs_in_a_release(launched, names):
     # an odd number takes an older release first
-    assert find_failure(launched, 1, next(iter(SCENARIOS))) == ""
-
-
-@pytest.mark.campaign
-def test_each_scenario_of_an_issue_runs_in_a_release(launched):
-    failures = {name: find_failure(launched, number, name) for number, name in enumerate(SCENARIOS)}
+    failures = {name: find_failure(launched, number, name) for number, name in enumerate(names, 1)}
     assert {name: failure for name, failure in failures.items() if failure} == {}

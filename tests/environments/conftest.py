@@ -21,10 +21,8 @@ def interpreters(tmp_path_factory):
 @pytest.fixture
 def package_index(tmp_path, interpreters, monkeypatch):
     """Return the package index of the test, which uv uses instead of any other."""
-    folder = tmp_path / "index"
-    folder.mkdir()
     shutil.copytree(interpreters, tmp_path / "uv")
-    with serving(folder) as index:
+    with serving(tmp_path / "index") as index:
         for name in ("UV_EXTRA_INDEX_URL", "UV_INDEX", "UV_FIND_LINKS", "UV_OFFLINE", "UV_NO_CACHE"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("UV_DEFAULT_INDEX", f"{index.url}/simple")

@@ -22,7 +22,7 @@ from harness.history.folder import History
 from harness.model.launch import Status
 from tests.cli.conftest import CLAIMS, NOWHERE, Harness, stored
 from tests.fleet import test_merge as fleet
-from tests.lacking import campaign
+from tests.lacking import campaign, for_a_campaign
 
 #: As short as a run can be that has launches that take turns, a control and a report.
 RUN = (
@@ -74,8 +74,8 @@ Point = tuple[str, int, str]
 def cases(kind: str, *some: int) -> pytest.MarkDecorator:
     """Parametrize a test with some points of a kind, by their indices, and with all of them for a campaign."""
     points = [tuple(point) for point in POINTS[kind]]
-    every = pytest.param(points, marks=pytest.mark.campaign)
-    return pytest.mark.parametrize("points", [[points[index] for index in some], every], ids=["some", "all"])
+    values = [[points[index] for index in some], *for_a_campaign(points)]
+    return pytest.mark.parametrize("points", values, ids=["some", "all"])
 
 
 #: How many moments are drawn, and from what.
@@ -250,7 +250,7 @@ def test_a_run_that_is_killed_while_it_goes_on(killer, points):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["run", pytest.param("repro", marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("command", ["run", *for_a_campaign("repro")])
 @cases("POINTS", 3, 15)
 def test_a_run_of_another_command_that_is_killed(killer, command, points):
     """The run's folder has a copy of the script, so that the user may delete the file."""

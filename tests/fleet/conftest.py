@@ -2,7 +2,6 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -44,15 +43,6 @@ def find_commands(home: Path) -> list[psutil.Process]:
                 parents[process] = process.ppid()
     started_by = {process.pid for process in parents}
     return [process for process, parent in parents.items() if parent not in started_by]
-
-
-def read_until(lines: Iterable[str], text: str) -> str:
-    output = ""
-    for line in lines:
-        output += line
-        if text in line:
-            return output
-    pytest.fail(f"{text} was never said:\n{output}")
 
 
 def counts(folder: Path) -> Counter[tuple[str, str, int]]:

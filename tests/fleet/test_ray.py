@@ -21,7 +21,8 @@ from harness.fleet.places import FOLDER
 from harness.machine.uv import find_uv
 from harness.model.errors import CannotRunHereError, Exit, UsageError
 from tests.cli.conftest import Harness
-from tests.fleet.conftest import counts, find_commands, read_until
+from tests.commands import read_until
+from tests.fleet.conftest import counts, find_commands
 
 #: Sleeps rather than computes: nodes share two cores.
 SLEEPER = """\

@@ -25,8 +25,9 @@ from harness.machine.slots import Slot
 from harness.session.resuming import find_slot
 from harness.store.folder import RunFolder
 from tests import factories
-from tests.cli.conftest import stored
-from tests.fleet.conftest import counts, read_until
+from tests.cli.conftest import SHORT, stored
+from tests.commands import read_until
+from tests.fleet.conftest import counts
 
 CORES = len(os.sched_getaffinity(0))
 PLAN = ("-s", "ways", "-a", "way=fine", "-a", "speed=fast,slow", "--slots", "2", "--rounds", "3")
@@ -57,10 +58,6 @@ def find_shards(process: "subprocess.Popen[str]") -> list[psutil.Process]:
     ]
 
 
-#: Launches that are as short as can be.
-SHORT = ("--backend", "local", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
-
-
 @pytest.mark.slow
 def test_groups_are_measured_beside_each_other_and_the_report_says_so(harness):
     shutil.rmtree(get_data_dir())
@@ -84,7 +81,6 @@ def test_groups_are_measured_beside_each_other_and_the_report_says_so(harness):
 @pytest.mark.slow
 def test_an_interruption_ends_all_slots_and_what_is_missing_is_measured_later(harness):
     process = harness.start("matrix", *PLAN, *SHORT)
-    assert process.stderr
     read_until(process.stderr, "round 1")
     shards = find_shards(process)
     process.send_signal(signal.SIGINT)
@@ -116,7 +112,6 @@ def test_a_machine_that_is_held_is_not_used_and_a_resumed_run_waits_for_its_own_
     assert process.returncode == 4
     with hold_machine(), hold_lock(shard, ""):
         waiting = harness.start("matrix", "--resume", str(harness.run))
-        assert waiting.stderr
         read_until(waiting.stderr, "Waiting for it.")
     with waiting:
         waiting.communicate(timeout=120)

@@ -34,10 +34,10 @@ from harness.store.codec import dump
 from tests import factories
 from tests.backends.test_events import WELL_FORMED
 from tests.cli.conftest import BAKE
+from tests.conftest import ROOT
 from tests.fuzz import handed, mutants
 from tests.history.series import KEY
 
-ROOT = Path(__file__).parents[2]
 CORPUS = Path(__file__).parent / "corpus"
 TIMES, SEED = float(os.environ.get("HARNESS_FUZZ", "0.1")), os.environ.get("HARNESS_FUZZ_SEED", "0")
 

@@ -1,9 +1,7 @@
 import base64
 import contextlib
-import http.server
 import os
-import threading
-from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import psutil
@@ -14,6 +12,7 @@ from harness.machine import git
 from harness.model.errors import CannotRunHereError, UsageError
 from tests.errors import catch, catch_text
 from tests.sources import SourceRepository
+from tests.webserver import serving
 
 
 @pytest.fixture
@@ -148,53 +147,34 @@ def test_git_asks_nothing_and_answers_in_english(tmp_path, monkeypatch):
     assert (tmp_path / "words").read_text().startswith("C -i key -oBatchMode=yes")
 
 
-@contextlib.contextmanager
-def serving(answer: Callable[[http.server.BaseHTTPRequestHandler], None]) -> Iterator[str]:
-    """Start a server that answers each request with this status, without a text. The address is its host and port."""
-
-    class StatusHandler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            answer(self)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), StatusHandler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
-
-
 def test_a_password_of_a_remote_repository_is_in_no_command_line_and_goes_to_no_other_server():
     credentials: list[str] = []
     words: list[str] = []
 
-    def ask(handler):
-        if header := handler.headers.get("Authorization"):
-            credentials.append(base64.b64decode(header.removeprefix("Basic ")).decode())
-            for process in psutil.process_iter():
-                with contextlib.suppress(psutil.Error):
-                    words.extend(process.cmdline())
-            handler.send_response(404)
-        else:
-            handler.send_response(401)
-            handler.send_header("WWW-Authenticate", 'Basic realm="x"')
+    class Private(BaseHTTPRequestHandler):
+        def do_GET(self):
+            if header := self.headers.get("Authorization"):
+                credentials.append(base64.b64decode(header.removeprefix("Basic ")).decode())
+                for process in psutil.process_iter():
+                    with contextlib.suppress(psutil.Error):
+                        words.extend(process.cmdline())
+            self.send_response(404 if header else 401)
+            self.send_header("WWW-Authenticate", 'Basic realm="x"')
+            self.end_headers()
 
-    def redirect(handler):
-        handler.send_response(301)
-        handler.send_header("Location", f"http://{private}{handler.path}")
+    class Redirect(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(301)
+            self.send_header("Location", f"{private}{self.path}")
+            self.end_headers()
 
-    with serving(ask) as private, serving(redirect) as other:
-        address = f"http://me:s3%20c$ret@{private}/x"
+    with serving(Private) as private, serving(Redirect) as other:
+        address = f"{private}/x".replace("//", "//me:s3%20c$ret@")
         assert "c$ret" not in catch_text(CannotRunHereError, git.fetch_commit, address, "main")
         assert credentials == ["me:s3 c$ret"]
-        assert private in " ".join(words)
+        assert private.removeprefix("http://") in " ".join(words)
         assert not [word for word in words if "c$ret" in word]
-        catch(CannotRunHereError, git.fetch_commit, f"http://me:s3cret@{other}/x", "main")
+        catch(CannotRunHereError, git.fetch_commit, f"{other}/x".replace("//", "//me:s3cret@"), "main")
         assert len(credentials) == 1
 
 

@@ -26,11 +26,16 @@ def test_cells_that_are_compared_are_one_group_with_the_scenarios_phases():
     assert [entry.controlled for entry in keep_one_control(groups[::-1], scenarios)] == [True, False]
 
 
-@given(st.integers(0, 2**32), st.integers(0, 20))
-def test_a_round_launches_every_cell_once_in_an_order_of_its_own(seed, number):
+@given(st.integers(0, 2**32), st.integers(0, 20), st.integers(0, 5), st.integers(0, 70))
+def test_every_cell_once_in_a_round_and_as_many_turns_as_are_asked_for_are_drawn_from_the_seed(
+    seed, number, members, count
+):
     shuffled = order(seed, "g", number, CELLS)
     assert sorted(shuffled, key=str) == sorted(CELLS, key=str)
     assert shuffled == order(seed, "g", number, CELLS)
+    turns = order_turn(seed, "g", 1, members, count if members else 0)
+    assert len(turns) == (count if members else 0)
+    assert turns == order_turn(seed, "g", 1, members, count if members else 0)
 
 
 def test_orders_differ_from_round_to_round_and_from_group_to_group():
@@ -49,13 +54,6 @@ def test_in_a_square_of_turns_each_has_each_place_and_follows_each_other_equally
     after = Counter(pair for turn in turns for pair in itertools.pairwise(turn))
     assert len(after) == members * (members - 1)
     assert len(set(after.values())) == 1
-
-
-@given(st.integers(0, 2**32), st.integers(0, 5), st.integers(0, 70))
-def test_as_many_turns_as_are_asked_for_are_drawn_from_the_seed(seed, members, count):
-    turns = order_turn(seed, "g", 1, members, count if members else 0)
-    assert len(turns) == (count if members else 0)
-    assert turns == order_turn(seed, "g", 1, members, count if members else 0)
 
 
 def test_what_does_not_fit_together_is_split_in_parts_of_about_equal_length():

@@ -32,26 +32,21 @@ def test_with_one_shard_more_groups_stay_or_go_to_the_new_one():
 
 
 @given(st.dictionaries(st.text(max_size=5), st.none() | st.floats(0.0, 1e3), max_size=20), st.integers(1, 6))
-def test_balanced_shards_take_no_more_than_a_third_longer_than_the_best(seconds, of):
-    places = balance_shards(seconds, of)
-    assert places.keys() == seconds.keys()
-    assert places == balance_shards(dict(reversed(seconds.items())), of)
+def test_shards_are_balanced_and_keep_groups_together_that_take_no_longer_than_an_average_shard(seconds, of):
+    together = {group: "even" if index % 2 else "odd" for index, group in enumerate(sorted(seconds))}
+    places, pairs = balance_shards(seconds, of), balance_shards(seconds, of, together)
+    assert places.keys() == pairs.keys() == seconds.keys()
+    backwards = dict(reversed(seconds.items()))
+    assert (places, pairs) == (balance_shards(backwards, of), balance_shards(backwards, of, together))
     if all(second is not None for second in seconds.values()):
         lengths = {name: length or 0.0 for name, length in seconds.items()}
         loads = [sum(lengths[name] for name, at in places.items() if at == number) for number in range(1, of + 1)]
+        # a third longer than the best, at most
         assert max(loads) <= sum(lengths.values()) / of + max(lengths.values(), default=0.0) + 1e-9
-
-
-@given(st.dictionaries(st.sampled_from(GROUPS), st.floats(0.0, 1e3), max_size=20), st.integers(1, 6))
-def test_groups_stay_together_unless_they_take_longer_than_an_average_shard(seconds, of):
-    together = {group: "even" if index % 2 else "odd" for index, group in enumerate(sorted(seconds))}
-    places = balance_shards(seconds, of, together)
-    assert places.keys() == seconds.keys()
-    assert places == balance_shards(dict(reversed(seconds.items())), of, together)
-    for text in ("even", "odd"):
-        groups = [group for group in seconds if together[group] == text]
-        if sum(seconds[group] for group in groups) < 0.999 * sum(seconds.values()) / of:
-            assert len({places[group] for group in groups}) <= 1
+        for text in ("even", "odd"):
+            groups = [group for group in seconds if together[group] == text]
+            if sum(lengths[group] for group in groups) < 0.999 * sum(lengths.values()) / of:
+                assert len({pairs[group] for group in groups}) <= 1
 
 
 def test_long_groups_are_divided_and_unknown_ones_are_as_long_as_the_others():

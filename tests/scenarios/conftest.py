@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.machine.interpreters import find_installed
-from tests.lacking import python
+from tests.lacking import for_a_campaign, python
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 sys.path.insert(0, str(SCENARIOS))
@@ -31,7 +31,7 @@ TIME = {
 }
 
 #: The oldest release's interpreter, and the newest one. Those in between are for a campaign.
-IN_BETWEEN = [pytest.param(version, marks=pytest.mark.campaign) for version in ("3.7", "3.8", "3.11")]
+IN_BETWEEN = for_a_campaign("3.7", "3.8", "3.11")
 VERSIONS = ["3.6", *IN_BETWEEN, "3.13"]
 
 

@@ -53,16 +53,13 @@ def test_operations_sessions_and_traces_are_told_by_the_names_of_their_functions
     assert (work["ops"], work["session runs"], work["traces"], work["graph nodes"]) == (4, 0, 2, 6)
 
 
-def test_steps_that_do_not_repeat_have_no_counts_and_random_numbers_change_none():
+def test_steps_that_do_not_repeat_or_are_long_have_no_counts_and_random_numbers_change_none(monkeypatch):
     made = []
     calls, reason = look(lambda: [leaf([1]) for _ in made] + [made.append(1)])
     assert calls == 3
     assert reason.startswith("two calls of the step differ: ")
     draw = random.Random(0).randrange
     assert isinstance(look(lambda: [draw(5) for _ in range(20)])[1], dict)
-
-
-def test_long_steps_and_steps_of_many_calls_are_left_out(monkeypatch):
     monkeypatch.setattr(counting, "MOST_CALLS", 10)
     assert look(step) == (3, "a call makes more than 10 calls")
     monkeypatch.setattr(counting, "LONGEST_SECONDS", 0.0)

@@ -50,16 +50,13 @@ def commit(folder: Path, *names: str) -> None:
         subprocess.run(["git", "-C", str(folder), *command], check=True)
 
 
-def test_an_issue_is_downloaded_by_gh_and_is_somebody_elses_code(gh):
+def test_an_issue_is_downloaded_by_gh_or_to_be_copied_and_is_somebody_elses_code(gh, monkeypatch):
     gh('test "$*" = "issue view 62397 --repo tensorflow/tensorflow" && echo "some code"')
     path = links.fetch(Path(ISSUE))
     assert (path.name, path.read_text()) == ("issue-62397.md", "some code")
     assert trust.classify_file(path, Project.find()) is trust.Kind.DOWNLOAD
     gh("echo 'HTTP 404' >&2; exit 1")
     assert "HTTP 404" in catch_text(CannotRunHereError, links.fetch, Path(ISSUE))
-
-
-def test_without_gh_an_issue_is_to_be_copied(monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert "gh isn't installed" in catch_text(CannotRunHereError, links.fetch, Path(ISSUE))
 

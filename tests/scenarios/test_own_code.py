@@ -47,11 +47,8 @@ def test_code_under_a_name_that_no_script_has_never_runs():
     assert own_code.wrong_guard("print(1)\n" + guard.format("main")) is None
 
 
-def test_benchmarks_have_the_names_that_tensorflow_reports():
+def test_benchmarks_have_the_names_that_tensorflow_reports_and_those_of_pytest_are_found():
     assert own_code.benchmarks(ast.parse(BENCHMARK)) == ["Products.small", "Products.benchmarkLarge"]
-
-
-def test_tests_with_the_fixture_of_pytest_benchmark_are_found():
     source = "def test_a(benchmark):\n    pass\ndef test_b():\n    pass\ndef helper(benchmark):\n    pass"
     assert own_code.benchmarked_tests(source) == ["test_a"]
     assert own_code.benchmarked_tests("x = = 1") == []

@@ -32,6 +32,8 @@ from harness.session.reporting import Written
 from harness.session.request import Request
 from tests.cards import A100, B200, H100, RTX3090, RTX4090, RTX5090, T4, V100
 from tests.conftest import ROOT
+from tests.errors import catch_text
+from tests.lacking import for_a_campaign
 from tests.session.simulated_gpus import ALL_CODE, SimulatedGpus
 
 CATALOG = load_environments(Project(ROOT))
@@ -52,7 +54,7 @@ ALL_PAIRS = pytest.mark.parametrize(
     "pairs",
     [
         pytest.param(PAIRS, marks=pytest.mark.slow),
-        pytest.param([(card, driver) for card in CARDS for driver in DRIVERS], marks=pytest.mark.campaign),
+        *for_a_campaign([(card, driver) for card in CARDS for driver in DRIVERS]),
     ],
     ids=["some", "all"],
 )
@@ -191,9 +193,7 @@ def test_what_the_catalogue_refuses_is_tried_if_it_is_requested(plan, snapshot):
     assert cell_names(planned) == ["tf2.20", "tf2.21"]
     errors = []
     for options in ({"try_anyway": True}, {"try_anyway": True, "gpu": False, "environments": ["tf2.0"]}):
-        with pytest.raises(UsageError) as error:
-            plan(T4, **options)
-        errors.append(str(error.value))
+        errors.append(catch_text(UsageError, plan, T4, **options))
     assert [planned.plan.compiled_code, *planned.gpu_lines, *errors] == snapshot
 
 
@@ -201,9 +201,7 @@ def test_what_the_catalogue_refuses_is_tried_if_it_is_requested(plan, snapshot):
     "machines",
     [
         [(T4, "headline")],
-        pytest.param(
-            list(itertools.product((T4, RTX3090, H100), ("headline", "seed", "gpu"))), marks=pytest.mark.campaign
-        ),
+        *for_a_campaign([*itertools.product((T4, RTX3090, H100), ("headline", "seed", "gpu"))]),
     ],
     ids=["some", "all"],
 )

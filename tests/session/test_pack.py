@@ -15,7 +15,6 @@ from tests.packageindex import serving
 @pytest.fixture
 def package_index(tmp_path, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    (tmp_path / "index").mkdir()
     with serving(tmp_path / "index") as index:
         yield index
 

@@ -24,6 +24,7 @@ from harness.session.request import ProfileRequest, Request
 from tests import factories
 from tests.cards import H100, RTX5090, V100
 from tests.cli.conftest import Harness, stored
+from tests.errors import catch_text
 from tests.machine.conftest import cores
 
 BAKE = """
@@ -88,24 +89,24 @@ def test_contradictory_options_are_refused(replacing, harness, tmp_path, snapsho
         "turns on both": {**BOTH, "interleave": turns},
     }
     errors = {}
-    for case, options in requests.items():
+
+    def refuse(case: str, *cards: Gpu, **options: Any) -> None:
         with pytest.raises(HarnessError) as error:
-            replacing(**{"environments": ["old"], **options})
-        errors[case] = [int(error.value.exit), str(error.value)]
+            replacing(*cards, **options)
+        errors[case] = [int(error.value.exit), str(error.value).replace(str(tmp_path), "TMP")]
+
+    for case, options in requests.items():
+        refuse(case, **{"environments": ["old"], **options})
     suites = harness.root / "scenarios" / "suites.toml"
     for case, text in (
         ("a substitute that isn't there", SUITES + INSTEAD.replace('"nvidias"', '"nvidas"')),
         ("a length of a suite", SUITES.replace("[headline]", '[headline]\nmeasure = "soon"', 1)),
     ):
         suites.write_text(text)
-        with pytest.raises(HarnessError) as error:
-            replacing(H100, gpu=True, suite="headline", scenarios=[])
-        errors[case] = [int(error.value.exit), str(error.value).replace(str(tmp_path), "TMP")]
+        refuse(case, H100, gpu=True, suite="headline", scenarios=[])
     suites.write_text(SUITES)
     (harness.root / "images" / "locks" / "new-gpu.txt").unlink()
-    with pytest.raises(HarnessError) as error:
-        replacing(environments=["new"], gpu=True)
-    errors["no lock"] = [int(error.value.exit), str(error.value).replace(str(tmp_path), "TMP")]
+    refuse("no lock", environments=["new"], gpu=True)
     assert errors == snapshot
 
 
@@ -200,9 +201,7 @@ def test_where_nothing_runs_it_is_said_what_this_card_runs(plan, snapshot):
         (H100, {"environments": ["old"], "axes": {"way": ["fine", "raises"]}}),
         (RTX5090, {}),
     ):
-        with pytest.raises(CannotRunHereError) as error:
-            plan(card, gpu=True, **options).refuse_nothing()
-        errors.append(str(error.value))
+        errors.append(catch_text(CannotRunHereError, plan(card, gpu=True, **options).refuse_nothing))
     assert errors == snapshot
     plan(H100, environments=["new"], gpu=True).refuse_nothing()
 

@@ -3,7 +3,6 @@
 import contextlib
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +23,7 @@ from harness.session.options import (
     split_names,
 )
 from harness.session.request import options
+from tests.errors import catch_text
 
 
 def test_several_names_stand_in_one_text_and_requirements_keep_their_commas():
@@ -152,7 +152,5 @@ def test_what_is_no_quantity_gets_a_sentence(snapshot):
         (lambda text, option: read_devices([text], option), "--device", ("cpu,tpu", "", "gpu,gpu")),
     ):
         for text in texts:
-            with pytest.raises(UsageError) as error:
-                read(text, option)
-            sentences[f"{option} {text[:20]}"] = str(error.value).replace("9" * 400, "9…")
+            sentences[f"{option} {text[:20]}"] = catch_text(UsageError, read, text, option).replace("9" * 400, "9…")
     assert sentences == snapshot

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.commands import run_harness
+from tests.conftest import ROOT
 from tests.stand_in.gpus import Machine
-
-ROOT = Path(__file__).parents[2]
 
 #: Images of these tests are apart from the user's: a registry that nothing answers for.
 REGISTRY = "127.0.0.1:9/stand-in/"

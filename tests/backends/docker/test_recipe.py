@@ -34,19 +34,16 @@ def make(root):
     return make
 
 
-def test_names_follow_the_bake_file_and_have_the_registry_before_them(make, monkeypatch):
+def test_names_follow_the_bake_file_have_the_registry_before_them_and_are_others_for_arm64(make, monkeypatch, root):
     assert recipe.name_target(make().environment, Device.CPU) == "cpu-tf2-2-py3-7"
     assert recipe.name_target(make().environment, Device.GPU) == "gpu-tf2-2-py3-7"
     assert recipe.make_tag(make()) == "harness/tf2.2-py3.7:cpu"
-    monkeypatch.setenv("REGISTRY", "example.org/")
-    assert recipe.make_tag(make(Device.GPU)) == "example.org/harness/tf2.2-py3.7:gpu"
-
-
-def test_images_for_arm64_have_bases_and_names_of_their_own(root, make):
     requirement = make(tensorflow="2.15.1", architecture="arm64")
     assert recipe.make_tag(requirement) == "harness/tf2.2-py3.7:cpu-arm64"
     assert list(recipe.find_bases(root, requirement)) == [f"arm64v8/{PYTHON}"]
     assert sorted(recipe.find_all_bases(root, requirement)) == sorted([f"arm64v8/{UV}", f"arm64v8/{PYTHON}"])
+    monkeypatch.setenv("REGISTRY", "example.org/")
+    assert recipe.make_tag(make(Device.GPU)) == "example.org/harness/tf2.2-py3.7:gpu"
 
 
 PYTHON, UV = "python:3.7-slim-bookworm", "python:3.11-slim-bookworm"

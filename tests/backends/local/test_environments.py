@@ -100,15 +100,12 @@ def test_what_was_never_finished_or_has_lost_its_interpreter_is_made_anew(root, 
     assert environments.is_ready(requirement)
 
 
-def test_a_failed_installation_says_why(root, cache):
+def test_a_failed_installation_and_a_cache_that_cannot_be_written_say_why(root, cache, monkeypatch):
     (root / "images" / "install.sh").write_text("echo 'no matching hash' >&2; exit 1\n")
     environments, requirement = Environments(root, here), requirement_of(root)
     with pytest.raises(UnavailableError, match="no matching hash"):
         environments.make(requirement, lambda line: None)
     assert not environments.is_ready(requirement)
-
-
-def test_a_cache_that_cannot_be_written_is_a_sentence(root, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE_DIR", "/proc/none")
     with pytest.raises(CannotRunHereError, match=r"cannot be written.*\n.*HARNESS_CACHE_DIR"):
         Environments(root, here).make(requirement_of(root), lambda line: None)

@@ -38,7 +38,6 @@ version = "1.0"
 
 @pytest.mark.slow
 def test_a_source_is_built_with_the_tools_of_its_own_lock_and_nothing_is_left_beside(tmp_path):
-    (tmp_path / "index").mkdir()
     (tmp_path / "tmp").mkdir()
     with serving(tmp_path / "index") as index:
         index.add_source("thing-1.0", others={"builds.py": BUILDS, "pyproject.toml": PROJECT})

@@ -69,7 +69,8 @@ def picture(measured: Results, wanted: str) -> Picture:
 
 
 def values(chart: Picture, mark: str) -> Sequence[dict[str, Any]]:
-    layers = [entry for entry in chart.specification["layer"] if entry["mark"]["type"] == mark]
+    panel = chart.specification.get("concat", [chart.specification])[0]
+    layers = [entry for entry in panel["layer"] if entry["mark"]["type"] == mark]
     return [value for layer in layers for value in layer["data"]["values"]]
 
 

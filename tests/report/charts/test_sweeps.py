@@ -7,17 +7,12 @@ import pytest
 from harness.analysis.results import Results
 from harness.model.scenario import Sweep
 from harness.report.charts.sweeps import CURVES, PANELS
-from tests.report.charts.examples import HOSTILE, picture
+from tests.report.charts.examples import HOSTILE, picture, values
 from tests.swept import CROSSING, SIZES, seconds, swept, swept_run
 
 
 def draw(times=None, **changes):
     return picture(Results(*swept_run(times or seconds(CROSSING, ("tf1.14", "tf2.0")), **changes)), "sweeps")
-
-
-def values(chart, mark, panel=0):
-    layers = [layer for layer in chart.specification["concat"][panel]["layer"] if layer["mark"]["type"] == mark]
-    return [value for layer in layers for value in layer["data"]["values"]]
 
 
 @pytest.mark.slow

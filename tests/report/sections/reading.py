@@ -23,7 +23,7 @@ from harness.report.blocks import (
 )
 
 
-def make(sections: Callable[[Results], Iterator[Section]], run: Run, launches: Sequence[Launch]) -> Section:
+def make(sections: Callable[[Results], Iterator[Section]], run: Run, launches: Sequence[Launch] = ()) -> Section:
     (section,) = sections(Results(run, launches))
     return section
 

@@ -1,5 +1,7 @@
 """Why cells have no result."""
 
+from functools import partial
+
 from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.model.run import Unavailable
@@ -7,15 +9,13 @@ from harness.report.blocks import Where
 from harness.report.sections import no_results
 from harness.report.sections.no_results import OUTPUTS, REASONS
 from tests.factories import broken, cell, cells, launch, rounds, run, scenario
-from tests.report.sections.reading import column, summaries, tables, texts
+from tests.report.sections.reading import column, make, summaries, tables, texts
 from tests.report.sections.reading import render as render_section
 
 TIMES = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
 
 
-def make_section(planned, launches):
-    (section,) = no_results.make_sections(Results(planned, launches))
-    return section
+make_section = partial(make, no_results.make_sections)
 
 
 def make_many(count):

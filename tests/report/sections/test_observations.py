@@ -1,5 +1,7 @@
 """What cells observed, as tables, and how what the sources state stands."""
 
+from functools import partial
+
 from harness.analysis.results import Results
 from harness.model.scenario import Cell, Expectation
 from harness.report import markdown
@@ -13,8 +15,7 @@ from tests.report.sections import reading
 LOOPS = {cell: {"loop": f"{cell.axes['mode']} loop", "parameters": 7} for cell in cells(calls=("fit", "predict"))}
 
 
-def make_section(planned, launches):
-    return reading.make(observations.make_sections, planned, launches)
+make_section = partial(reading.make, observations.make_sections)
 
 
 def launch_twice(values_by_cell):

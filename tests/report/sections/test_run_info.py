@@ -1,9 +1,9 @@
 """What was measured."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from harness.analysis.results import Results
 from harness.model.backend import BackendFacts
 from harness.model.environment import Device
 from harness.model.gpu import UsedGpu
@@ -17,15 +17,13 @@ from harness.report.sections.run_info import (
     make_sections,
 )
 from tests.factories import cell, cells, launch, rounds, run, scenario
-from tests.report.sections.reading import everything, strong, summaries, text
+from tests.report.sections.reading import everything, make, strong, summaries, text
 
 TIMES = dict.fromkeys(cells(), 0.01)
 UNKNOWN = BackendFacts("")
 
 
-def make_section(planned, launches=()):
-    (section,) = make_sections(Results(planned, launches))
-    return section
+make_section = partial(make, make_sections)
 
 
 def list_items(planned, launches=()):

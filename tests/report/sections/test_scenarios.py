@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -24,9 +25,7 @@ SECONDS = {of: milliseconds / 1000 for of, milliseconds in TIMES.items()}
 FIT = {of: seconds for of, seconds in SECONDS.items() if of.axes["call"] == "fit"}
 
 
-def make_section(planned, launches):
-    (section,) = scenarios.make_sections(Results(planned, launches))
-    return section
+make_section = partial(reading.make, scenarios.make_sections)
 
 
 def render_tables(planned, launches):
