@@ -134,8 +134,9 @@ def test_an_unclear_result_gets_more_rounds_in_the_same_run_up_to_a_limit(comman
     new = summary.load_summary(measured).software["new"]
     nights = {night: "2.0" if night < 5 else "3.0" for night in range(1, 9)}
     add_nights({"new": {night: replace(new, pins={**new.pins, "speed": speed}) for night, speed in nights.items()}})
-    # both take as long, and no interval is below so small a margin
-    result = command("history", "confirm", "--all-suspected", *SHORT, "--margin", "0.0001%", "--budget", "5m")
+    # both take as long, but a few rounds can show a difference by chance
+    monkeypatch.setattr("harness.history.confirm.decide_finding", lambda *_: None)
+    result = command("history", "confirm", "--all-suspected", *SHORT, "--budget", "5m")
     assert result.exit_code == 1, result.stderr
     (folder,) = set(Path("results").iterdir()) - {measured}
     run = read(folder).run
