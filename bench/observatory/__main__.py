@@ -43,6 +43,7 @@ def make_parser() -> argparse.ArgumentParser:
     confirmed.add_argument("before")
     confirmed.add_argument("after")
     confirmed.add_argument("--rounds", type=int, default=6)
+    confirmed.add_argument("--file", dest="files", action="append", default=[], help="a file of the wheel to put back")
     measured = commands.add_parser("measure")
     measured.add_argument("folder", type=Path)
     measured.add_argument("--line", default="tf2.21+keras-nightly")
@@ -91,7 +92,7 @@ def main() -> None:
                     parser.error(f"The package index has no {options.package} {version}.")
                 if version not in wheels.read():
                     wheels.count(version)
-            step = confirm(wheels, options.series, options.before, options.after, options.rounds)
+            step = confirm(wheels, options.series, options.before, options.after, options.rounds, files=options.files)
             print(json.dumps(asdict(step), indent=1, ensure_ascii=False))
 
 

@@ -161,14 +161,24 @@ def make_step(scan: WheelScan, series: str, before: str, after: str, run: Path) 
     )
 
 
-def confirm(scan: WheelScan, series: str, before: str, after: str, rounds: int) -> ConfirmedStep:
-    """Measure two successive wheels, and `after` with the changed functions put back. Return the step."""
+def confirm(
+    scan: WheelScan, series: str, before: str, after: str, rounds: int, *, files: Sequence[str] = ()
+) -> ConfirmedStep:
+    """Measure two successive wheels, and `after` with the changed functions put back. Return the step.
+
+    If `files` are given, these files are put back instead. A step doesn't call a function that only builds its graph.
+    """
     paths = [wheels.fetch_wheel(scan.package, version, scan.wheel_folder) for version in (before, after)]
     counts = [scan.read()[version][series] for version in (before, after)]
     base = f"tf2.21+{scan.package}"
     names = [f"{base}=={before}", f"{base}=={after}"]
-    if functions := find_cause(paths[0], paths[1], counts).functions:
-        path = write_put_back(paths[0], paths[1], functions, scan.wheel_folder)
+    functions = find_cause(paths[0], paths[1], counts).functions
+    if files or functions:
+        if files:
+            old = wheels.read_files(paths[0])
+            path = wheels.write_wheel(paths[1], {file: old[file] for file in files}, scan.wheel_folder)
+        else:
+            path = write_put_back(paths[0], paths[1], functions, scan.wheel_folder)
         # wheels before 3.3 need dm-tree, which TensorFlow 2.21 doesn't bring
         names.append(f"tf2.21+dm-tree=={DM_TREE}+{scan.package}@{path}")
     return make_step(scan, series, before, after, measure(names, series, scan.folder / "results", rounds))
