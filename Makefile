@@ -93,6 +93,6 @@ $(READY): requirements.txt images/uv.txt pyproject.toml
 	@rm -rf .venv
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(OFFLINE) --require-hashes --requirement images/uv.txt
-	@$(BIN)/uv pip sync --quiet $(OFFLINE) --require-hashes requirements.txt
-	@$(BIN)/uv pip install --quiet $(OFFLINE) --no-deps --no-build-isolation --editable .
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python $(OFFLINE) --require-hashes requirements.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python $(OFFLINE) --no-deps --no-build-isolation --editable .
 	@touch $(READY)

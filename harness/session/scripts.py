@@ -240,8 +240,9 @@ def _add_needed(script: Script, asked: Request, project: Project) -> tuple[list[
     device = Device.GPU if asked.gpu or asked.gpus else Device.CPU
     environments = [name for text in environments for name in fnmatch.filter(catalog, text) or [text]]
     for index, name in enumerate(environments):
-        if name in catalog and not catalog[name].gpu_image:
-            missing = find_unmet(packages, load_lock(project, catalog[name], device).lock.pins)
+        environment = catalog.get(name)
+        if environment and device in environment.devices and not environment.gpu_image:
+            missing = find_unmet(packages, load_lock(project, environment, device).lock.pins)
         else:
             missing = [] if "pytest-benchmark" in name else runner
         environments[index] = "+".join([name, *missing])

@@ -174,11 +174,11 @@ def _link_similar(python: Path, pins: Mapping[str, str], folder: Path) -> None:
         if tensorflow and marker.get("python") == str(python) and tensorflow.items() <= packages.items():
             similar.append((len(packages.items() ^ pins.items()), path.parent, packages))
     for _, other, packages in sorted(similar, key=lambda entry: entry[:2]):
-        if _read_marker(other).get("state") != _hash_files(other):
-            continue
         removed = [name for name, version in packages.items() if pins.get(name) != version]
         command = [str(find_uv()), "pip", "uninstall", "--quiet", "--python", str(folder), *removed]
         try:
+            if _read_marker(other).get("state") != _hash_files(other):
+                continue
             ignored = shutil.ignore_patterns(_MARKER, "bin")
             shutil.copytree(other, folder, symlinks=True, copy_function=_link_or_copy, ignore=ignored)
             (folder / "bin").mkdir()
