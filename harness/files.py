@@ -23,6 +23,9 @@ MOST = 64 * 1024**2
 #: The number of bytes to read at once from a file that has grown.
 CHUNK = 1024**2
 
+#: The folder of downloaded code in the user's cache.
+DOWNLOADS = "downloads"
+
 
 def open_regular_file(path: Path, flags: int = os.O_RDONLY, *, within: Path | None = None) -> int:
     """Open a regular file and return its descriptor. Refuses pipes, because opening a pipe could block.

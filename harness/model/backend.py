@@ -7,7 +7,7 @@ from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from harness.model.environment import Requirement
+from harness.model.environment import Device, Requirement
 from harness.model.errors import NothingPreparedError, UnavailableError
 from harness.model.launch import Job, Outcome
 from harness.model.numbers import Bytes, Count
@@ -29,6 +29,21 @@ class GpuWay(StrEnum):
     def words(self) -> str:
         """The name in reports and in `gpus_by` in run.json."""
         return {"cdi": "CDI", "runtime": "the runtime nvidia", "driver": "the engine's device driver"}[self.value]
+
+
+#: The disk space for one more image or local environment, by device. It includes the copies that a builder or installer
+#: saves, and is rounded up. An image for the CPU has 1.9 GB (tf2.21), and an image for the GPU 5.0 GB (tf2.15).
+ENVIRONMENT_BYTES = {Device.CPU: 2 * 10**9, Device.GPU: 8 * 10**9}
+
+
+@dataclass(frozen=True, slots=True)
+class DiskSpace:
+    """The bytes that are free in `folder` (None: unknown), and the bytes that are needed to build `images` images."""
+
+    free: int | None
+    needed: int
+    images: int
+    folder: str
 
 
 #: The values of `where` for Docker Engine on this machine, and on another machine.

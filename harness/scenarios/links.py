@@ -6,13 +6,10 @@ import shutil
 from hashlib import sha256
 from pathlib import Path
 
-from harness.files import get_cache_dir, write_atomically
+from harness.files import DOWNLOADS, get_cache_dir, write_atomically
 from harness.machine import child_process, git
 from harness.machine.uv import get_last_lines
 from harness.model.errors import CannotRunHereError, UsageError
-
-#: The folder of downloaded code in the user's cache.
-DOWNLOADS = "downloads"
 
 _LINK = re.compile(r"https?:/{1,2}[^\s<>()\"'`\]]+")
 _PATH_PART = r"[\w.][\w.-]*"

@@ -15,13 +15,12 @@ from pathlib import Path
 
 from harness.environments.requested import FromSource, Requested
 from harness.environments.sources import parse_place
-from harness.files import get_cache_dir
+from harness.files import DOWNLOADS, get_cache_dir
 from harness.machine import git
 from harness.model.environment import Environment
 from harness.model.errors import HarnessError
 from harness.model.scenario import Scenario
 from harness.project import Project
-from harness.scenarios.links import DOWNLOADS
 from harness.store.folder import RunFolder
 
 #: Attributes in which programs that download a file store its address.

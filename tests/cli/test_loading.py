@@ -51,7 +51,7 @@ def test_help_and_a_dry_run_load_no_numbers_no_engine_and_no_fleet(harness):
     dry_run = "matrix -s ways -a way=fine --backend local --dry-run"
     names = load(harness.root, "--help", "--version", "matrix --help", "bisect --help", dry_run)
     assert not select((*FLEET, *ENGINE, *NUMBERS), names)
-    assert len(select(("harness.",), names)) <= 107
+    assert len(select(("harness.",), names)) <= 101
 
 
 @pytest.mark.slow

@@ -183,7 +183,8 @@ def test_phases_before_the_worker_come_from_its_clock_and_an_engines_elsewhere_i
     phases = docker.launch(requirement, launch).phases
     assert list(phases) == ["container start", "interpreter start"]
     assert 0 < phases["container start"] < 30
-    docker.engine = dataclasses.replace(engine, address="tcp://192.0.2.1:2376")
+    elsewhere = dataclasses.replace(engine, address="tcp://192.0.2.1:2376")
+    docker._launches = dataclasses.replace(docker._launches, engine=elsewhere)
     assert list(docker.launch(requirement, launch).phases) == ["interpreter start"]
 
 

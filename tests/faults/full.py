@@ -54,7 +54,7 @@ def main(disk: Path, when: str, log: Path) -> None:
 
     sys.addaudithook(watch)
     from harness.cli import main as command
-    from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES
+    from harness.model.backend import ENVIRONMENT_BYTES
 
     # the environments of these tests contain no TensorFlow, so they fit on a small disk
     ENVIRONMENT_BYTES.update(dict.fromkeys(ENVIRONMENT_BYTES, 0))

@@ -1,29 +1,20 @@
 """The backend that runs each launch in a fresh container."""
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from harness.backends import compiled_code, worker
-from harness.backends.artifacts import Artifacts
-from harness.backends.docker import bake, code_volumes, gpu_refusals, gpu_trial, gpus, recipe
-from harness.backends.docker.container import create_container
+from harness.backends.docker import bake, gpu_refusals, gpus, recipe
 from harness.backends.docker.engine import NAME, Engine, connect
-from harness.backends.docker.image_verification import verify_image
 from harness.backends.docker.images import Images
 from harness.backends.docker.priority import SHARES, Priority, find_priority
-from harness.backends.docker.removal import remove_containers
-from harness.backends.docker.specification import CELL_LABEL, RUN_LABEL, Specification
-from harness.backends.events import Events
 from harness.backends.protocol import RegisteredBackend
-from harness.backends.untrusted_text import Tail
 from harness.backends.verification import Verification
 from harness.machine import host
-from harness.machine.doctor import prerequisites
-from harness.machine.doctor.check import CheckResult
 from harness.model.backend import (
     BackendFacts,
     GpuWay,
@@ -36,11 +27,12 @@ from harness.model.backend import (
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import GpuHost
-from harness.model.launch import Job, Limits, Outcome, Status
+from harness.model.launch import Job
 from harness.model.texts import counted
 
-#: The time limit in seconds for a container that does nothing.
-_TRIAL_SECONDS = 60.0
+if TYPE_CHECKING:
+    from harness.backends.docker.launches import ContainerLaunches
+    from harness.machine.doctor.check import CheckResult
 
 
 class DockerBackend(RegisteredBackend):
@@ -61,7 +53,6 @@ class DockerBackend(RegisteredBackend):
         self._requested_gpus: Sequence[str] = ()
         self._untried_methods: Sequence[gpus.GpuAccess] = ()
         self._priority: Priority | None = None
-        self._started: set[str] = set()  # the volumes of compiled code with which a launch has succeeded
 
     @cached_property
     def engine(self) -> Engine:
@@ -85,6 +76,12 @@ class DockerBackend(RegisteredBackend):
     def gpu_host(self) -> GpuHost:
         """The GPUs of the engine's machine, as far as they are known without a request to the engine."""
         return gpus.find_host()
+
+    @cached_property
+    def _launches(self) -> "ContainerLaunches":
+        from harness.backends.docker.launches import ContainerLaunches  # noqa: PLC0415 - a plan does without it
+
+        return ContainerLaunches(self.engine, self.gpu_host, self._run)
 
     @property
     def architecture(self) -> str:
@@ -130,6 +127,8 @@ class DockerBackend(RegisteredBackend):
     def _try_gpus(self, image: str) -> list[str]:
         if not self._untried_methods or not image:
             return []
+        from harness.backends.docker import gpu_trial  # noqa: PLC0415 - a plan does without it
+
         self.access, messages = gpus.choose_working(
             self._untried_methods,
             lambda access: gpu_trial.try_access(
@@ -150,8 +149,10 @@ class DockerBackend(RegisteredBackend):
                 "(-e).",
             )
 
-    def findings(self, requirements: Sequence[Requirement], wanted: Sequence[str]) -> list[CheckResult]:
+    def findings(self, requirements: Sequence[Requirement], wanted: Sequence[str]) -> "list[CheckResult]":
         """Return the doctor's results for the engine, its builder, the disk space for images, and access to GPUs."""
+        from harness.machine.doctor import prerequisites  # noqa: PLC0415 - a plan does without it
+
         builder = prerequisites.check_buildx(bake.get_version())
         try:
             facts = self.engine.facts
@@ -166,13 +167,15 @@ class DockerBackend(RegisteredBackend):
             checks.append(self._check_access(wanted, requirements))
         return checks
 
-    def _check_access(self, gpus_wanted: Sequence[str], requirements: Sequence[Requirement]) -> CheckResult:
+    def _check_access(self, gpus_wanted: Sequence[str], requirements: Sequence[Requirement]) -> "CheckResult":
         """Check how containers get GPUs.
 
         If GPUs are requested and an image exists, start a test container. Otherwise, read the engine's settings.
 
         The test can use any image of harness, but prefers images of these environments.
         """
+        from harness.machine.doctor import prerequisites  # noqa: PLC0415 - a plan does without it
+
         needs_gpus = bool(gpus_wanted)
         try:
             accesses = gpus.find(self.engine)
@@ -197,30 +200,11 @@ class DockerBackend(RegisteredBackend):
 
         The test needs a prepared image. Without an image, nothing is launched anyway.
         """
-        from docker.errors import APIError
-
         priority, image = find_priority(self.engine, cpus), next(iter(self._ids.values()), "")
         if priority is None or not image:
             return []
-        trial = Specification(
-            image=image,
-            command=("python", "-c", ""),
-            environ={},
-            labels={RUN_LABEL: self._run, CELL_LABEL: "priority"},
-            limits=Limits(tuple(cpus), seconds=_TRIAL_SECONDS),
-            priority=priority,
-        )
-        try:
-            with create_container(self.engine, trial) as container:
-                container.run(Tail().feed, Tail().feed)
-        except CannotRunHereError as error:
-            if not isinstance(error.__cause__, APIError):
-                raise
-            return [
-                "Launches share their CPUs with other work, because they get no priority: "
-                f"{error.message.rstrip('.')}. Work of other processes on these CPUs makes launches longer and "
-                "intervals wider."
-            ]
+        if refusal := self._launches.try_priority(image, priority):
+            return [refusal]
         self._priority = priority
         return []
 
@@ -267,40 +251,18 @@ class DockerBackend(RegisteredBackend):
         is_able = self.engine.is_here and not self.engine.is_podman  # Podman's interface has no such request
         return is_able and bool(info.get("CPUSet")) and info.get("NCPU") == os.cpu_count()
 
-    @contextmanager
-    def hold(self, requirement: Requirement, job: Job) -> Iterator[LaunchHandle]:
+    def hold(self, requirement: Requirement, job: Job) -> AbstractContextManager[LaunchHandle]:
         """Yield one launch in a new container, and remove the container after the block."""
-        specification = self._make_specification(requirement, job)
-        gpu_names = job.limits.gpus
-        with (
-            gpus.explain_access(self.engine, self.access.way, gpu_names) if gpu_names else nullcontext(),
-            create_container(self.engine, specification) as container,
-        ):
-            # the worker's parent is the container's init process, which ends the worker with the container
-            container.put(worker.collect_files(job, die_with_parent=False), (worker.ARTIFACTS,))
-
-            def conclude(events: Events, ending: worker.Ending, stderr: Tail) -> Outcome:
-                outcome = worker.make_outcome(
-                    events,
-                    ending,
-                    stderr,
-                    image=specification.image,
-                    artifacts=container.artifacts(worker.ARTIFACTS) if events.artifacts else Artifacts(),
-                    requested_at=container.requested_at if self.engine.is_here else None,
-                    gpus=self.gpu_host.select(job.limits.gpus) if job.limits.gpus else (),
-                    quota=container.quota,
-                )
-                if outcome.status is Status.OK:
-                    self._started.update(specification.volumes)
-                return outcome
-
-            yield worker.HeldLaunch(container, job, specification.limits.seconds, conclude)
+        access = self.access if job.limits.gpus else None
+        return self._launches.hold(requirement, job, self._get_image_id(requirement), access, self._priority)
 
     def verify(self, requirement: Requirement) -> Verification:
         """Compare the packages in the image with the lock, and read the image's GPU code if it was assumed.
 
         Raises CannotRunHereError if the image doesn't start.
         """
+        from harness.backends.docker.image_verification import verify_image  # noqa: PLC0415 - a plan does without it
+
         return verify_image(self.engine, self._get_image_id(requirement), requirement, self._run)
 
     def clean(self, run: str) -> int:
@@ -308,51 +270,21 @@ class DockerBackend(RegisteredBackend):
 
         Raises CannotRunHereError if some remain.
         """
+        from harness.backends.docker.removal import remove_containers  # noqa: PLC0415 - a plan does without it
+
         return remove_containers(self.engine, run)
 
     def clean_caches(self) -> int:
         """Remove the volumes of compiled GPU code, and return their number."""
+        from harness.backends.docker import code_volumes  # noqa: PLC0415 - a plan does without it
+
         return code_volumes.remove_all(self.engine)
 
     def caches(self) -> list[str]:
         """Return the names of the engine's volumes with compiled GPU code, from all runs."""
+        from harness.backends.docker import code_volumes  # noqa: PLC0415 - a plan does without it
+
         return code_volumes.list_names(self.engine)
-
-    def _make_specification(self, requirement: Requirement, job: Job) -> Specification:
-        specification = Specification(
-            image=self._get_image_id(requirement),
-            command=("python", *worker.ARGUMENTS),
-            environ={**worker.ENVIRON, **job.environ},
-            labels={RUN_LABEL: self._run, CELL_LABEL: str(job.cell)},
-            limits=job.limits,
-            takes_words=worker.is_waiting_for_words(job),
-            priority=self._priority if job.limits.cpus else None,
-        )
-        return self._add_gpus(specification, requirement, job.files) if job.limits.gpus else specification
-
-    def _add_gpus(
-        self, specification: Specification, requirement: Requirement, files: Mapping[str, bytes]
-    ) -> Specification:
-        limits = specification.limits
-        selected_gpus = self.gpu_host.select(limits.gpus)
-        volume = compiled_code.name_cache(specification.image, files, selected_gpus)
-        first_volume = compiled_code.name_cache(specification.image, {}, selected_gpus)
-        has_first = first_volume in self._started and first_volume != volume
-        first_caches = {first_volume: code_volumes.FIRST_FOLDER} if has_first else {}
-        code_volumes.make(self.engine, volume)
-        specification_with_cache = replace(
-            specification,
-            limits=compiled_code.allow_first_start(limits, requirement, selected_gpus, volume, self._started),
-            # the variables of an axis take precedence
-            environ={
-                **compiled_code.make_environ(code_volumes.FOLDER, first_caches.get(first_volume, "")),
-                **specification.environ,
-            },
-            volumes={volume: code_volumes.FOLDER, **first_caches},
-            read_only=tuple(first_caches),
-        )
-        gpu_names = self.access.list_requested(limits.gpus)
-        return gpus.add_gpus(specification_with_cache, self.access.way, gpu_names, gpus.find_groups(self.engine))
 
     def _get_image_id(self, requirement: Requirement) -> str:
         """Return the id of the prepared image, even if its tag refers to another image now."""

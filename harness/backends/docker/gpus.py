@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.backends.docker import cdi
 from harness.backends.docker.engine import Engine, find_address, is_of_this_machine
@@ -19,9 +19,11 @@ from harness.backends.docker.gpu_refusals import (
     GpuRefusedError,
     explain_refusals,
 )
-from harness.backends.docker.specification import Specification
 from harness.model.backend import GpuWay
 from harness.model.gpu import ALL, CAPABILITIES, FIRST, KIND, GpuHost
+
+if TYPE_CHECKING:
+    from harness.backends.docker.specification import Specification
 
 #: The engine's names of NVIDIA's runtime, and of its device driver for NVIDIA's GPUs.
 NVIDIA = "nvidia"
@@ -189,8 +191,8 @@ def select_able(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAcce
 
 
 def add_gpus(
-    specification: Specification, way: GpuWay, gpus: Sequence[str], groups: Sequence[int] = ()
-) -> Specification:
+    specification: "Specification", way: GpuWay, gpus: Sequence[str], groups: Sequence[int] = ()
+) -> "Specification":
     """Return the specification with these GPUs. The container's user gets the `groups` that may open the GPUs."""
     from docker.types import DeviceRequest
 

@@ -15,13 +15,13 @@ from harness.backends import wheels
 from harness.backends.docker import recipe
 from harness.backends.docker.bake import Builder
 from harness.backends.docker.engine import Engine, raise_as_sentences
-from harness.backends.docker.podman import PodmanBuilder
 from harness.backends.docker.recipe import Image
 from harness.backends.untrusted_text import join_lines
 from harness.backends.wheels import BUILD_SECONDS
 from harness.files import replace_file
-from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES, DiskSpace
 from harness.model.backend import (
+    ENVIRONMENT_BYTES,
+    DiskSpace,
     ImageState,
     KeptImage,
     Preparation,
@@ -298,7 +298,11 @@ class Images:
             raise CannotRunHereError(f"The wheel of {wheel.package} could not be built:\n{build_error}")
 
     def _make_builder(self, architecture: str) -> Builder:
-        return PodmanBuilder(self._root, self._engine) if self._engine.is_podman else Builder(self._root, architecture)
+        if self._engine.is_podman:
+            from harness.backends.docker.podman import PodmanBuilder  # noqa: PLC0415 - Docker does without it
+
+            return PodmanBuilder(self._root, self._engine)
+        return Builder(self._root, architecture)
 
     def _pull(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> bool:
         """Pull the image from the registry; return whether it is available and up to date."""

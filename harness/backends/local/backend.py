@@ -16,12 +16,12 @@ from harness.backends.protocol import RegisteredBackend
 from harness.backends.verification import SCRIPT, Verification, verify_output
 from harness.files import get_cache_dir, remove_folder
 from harness.machine import cpus, host, niceness
-from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES
 from harness.machine.gpu.host import find_driver_error
 from harness.machine.interpreters import find_supply
 from harness.machine.lock import get_run_lock_path, is_held
 from harness.machine.quota import read_quota
 from harness.model.backend import (
+    ENVIRONMENT_BYTES,
     BackendFacts,
     GpuWay,
     LaunchHandle,

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, make_result
-from harness.model.environment import ARM64, X86_64, Device
+from harness.model.backend import DiskSpace
+from harness.model.environment import ARM64, X86_64
 from harness.model.gpu import Gpu, GpuHost, format_instances, format_version
 from harness.model.texts import counted, format_plain
 
@@ -16,10 +16,6 @@ OLDEST_BUILDX = (0, 11)
 
 #: The oldest compute capability whose clocks can be locked.
 VOLTA = (7, 0)
-
-#: The disk space for one more image or local environment, by device. It includes the copies that a builder or installer
-#: saves, and is rounded up. An image for the CPU has 1.9 GB (tf2.21), and an image for the GPU 5.0 GB (tf2.15).
-ENVIRONMENT_BYTES = {Device.CPU: 2 * 10**9, Device.GPU: 8 * 10**9}
 
 #: Disk space for logs, results and the builder, in addition to the images.
 SPARE_BYTES = 2 * 10**9
@@ -82,16 +78,6 @@ def check_buildx(output: str | None) -> CheckResult:
         return make_result("buildx", Level.UNKNOWN, "of an unknown version")
     level = Level.WARN if _is_older(match[1], OLDEST_BUILDX) else Level.GOOD
     return make_result("buildx", level, match[1], "docker-bake.hcl needs buildx 0.11 or newer. Update buildx.")
-
-
-@dataclass(frozen=True, slots=True)
-class DiskSpace:
-    """The bytes that are free in `folder` (None: unknown), and the bytes that are needed to build `images` images."""
-
-    free: int | None
-    needed: int
-    images: int
-    folder: str
 
 
 def check_disk_space(space: DiskSpace) -> CheckResult:

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.machine.gpu.monitor import EVERY, GpuMonitor
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import ALL, FIRST, Gpu, GpuHost, format_instances, format_version
 from harness.model.texts import format_plain
+
+if TYPE_CHECKING:
+    from harness.machine.gpu.monitor import GpuMonitor
 
 _GPU = re.compile(r"\d+(:\d+)?|(GPU|MIG)-[0-9a-fA-F][0-9a-fA-F-]*")
 _INSTANCE = re.compile(r"\d+:\d+|MIG-.*")
@@ -115,9 +117,13 @@ def list_visible(names: Sequence[str], host: GpuHost) -> str | None:
     return ",".join(uuids.get(name) or name for name in names)
 
 
-def choose_monitor(chosen: Sequence[Gpu]) -> Callable[[], GpuMonitor] | None:
+def choose_monitor(chosen: Sequence[Gpu]) -> "Callable[[], GpuMonitor] | None":
     """Return a function that creates the monitor of a launch; None if the GPUs are unknown."""
-    return partial(GpuMonitor, chosen) if chosen else None
+    if not chosen:
+        return None
+    from harness.machine.gpu.monitor import GpuMonitor  # noqa: PLC0415 - only launches on GPUs need it
+
+    return partial(GpuMonitor, chosen)
 
 
 def collect_facts(chosen: Sequence[Gpu], host: GpuHost, clock: str = "") -> dict[str, Any]:
@@ -127,7 +133,11 @@ def collect_facts(chosen: Sequence[Gpu], host: GpuHost, clock: str = "") -> dict
     """
     if host.absent:
         return {"gpus": f"not known: {host.absent}", "gpu_telemetry": f"none: {host.absent}"}
-    telemetry = f"NVML, every {format_plain(EVERY)} s" if chosen else "none: NVML can't see the GPUs of the launches"
+    telemetry = "none: NVML can't see the GPUs of the launches"
+    if chosen:
+        from harness.machine.gpu.monitor import EVERY  # noqa: PLC0415 - only launches on GPUs need it
+
+        telemetry = f"NVML, every {format_plain(EVERY)} s"
     return {"gpu_telemetry": telemetry, "gpus": [_collect_facts(gpu, host.driver, clock) for gpu in chosen]}
 
 

@@ -12,7 +12,7 @@ import pytest
 from docker.errors import APIError
 
 from harness.backends.docker import backend as code
-from harness.backends.docker import gpu_trial, gpus, image_verification
+from harness.backends.docker import gpu_trial, gpus, image_verification, launches
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.engine import raise_as_sentences
 from harness.backends.docker.gpu_refusals import GpuRefusedError
@@ -21,9 +21,8 @@ from harness.backends.docker.priority import Priority
 from harness.backends.docker.removal import _is_ours_and_ended
 from harness.backends.docker.specification import OWNER_LABEL, RUN_LABEL, Specification, get_owner
 from harness.backends.worker import Ending
-from harness.machine.doctor.prerequisites import DiskSpace
 from harness.machine.lock import hold_run_lock
-from harness.model.backend import BackendFacts, GpuWay
+from harness.model.backend import BackendFacts, DiskSpace, GpuWay
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Limits
@@ -86,7 +85,7 @@ def containers(monkeypatch: pytest.MonkeyPatch, backend: DockerBackend) -> list[
         specifications.append(specification)
         yield SimpleNamespace(run=lambda *_: None)
 
-    monkeypatch.setattr(code, "create_container", create)
+    monkeypatch.setattr(launches, "create_container", create)
     vars(backend.engine)["info"] = {"CgroupDriver": "systemd", "NCPU": 4}
     vars(backend)["_ids"] = {"harness/test:cpu": "sha256:1"}
     return specifications
@@ -113,7 +112,7 @@ def test_without_priority_launches_go_on_and_without_an_engine_the_run_ends(back
             with raise_as_sentences("run a container"):
                 raise error
 
-        monkeypatch.setattr(code, "create_container", create)
+        monkeypatch.setattr(launches, "create_container", create)
 
     fail(APIError("500", explanation="unable to apply cgroup configuration"))
     assert backend.give_priority([3]) == snapshot
@@ -267,8 +266,9 @@ def test_a_launch_that_docker_desktop_refuses_needs_no_toolkit(backend, monkeypa
     def refuse(*_: object) -> Any:
         raise CannotRunHereError('could not select device driver "nvidia" with capabilities: [[gpu]]')
 
-    monkeypatch.setattr(code, "create_container", refuse)
-    monkeypatch.setattr(backend, "_make_specification", lambda *_: None)
+    monkeypatch.setattr(launches, "create_container", refuse)
+    monkeypatch.setattr(launches.ContainerLaunches, "_make_specification", lambda *_: None)
+    monkeypatch.setattr(backend, "_get_image_id", lambda _: "sha256:1")
     backend.engine.facts = BackendFacts("docker", system="Docker Desktop")  # type: ignore[misc]
     job: Any = SimpleNamespace(limits=Limits(gpus=("0",)))
     requirement: Any = None

@@ -4,7 +4,6 @@ from typing import Any
 from harness.machine.doctor.check import CheckResult
 from harness.machine.doctor.prerequisites import (
     SPARE_BYTES,
-    DiskSpace,
     check_buildx,
     check_disk_space,
     check_docker,
@@ -15,6 +14,7 @@ from harness.machine.doctor.prerequisites import (
     report_missing_docker,
     report_missing_gpu_access,
 )
+from harness.model.backend import DiskSpace
 from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings
 from tests.machine.doctor.checks import read_checks
 
