@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench.replay.rules import FIRST
+from harness.analysis.looks import compute_last_share
+from harness.analysis.statistics import student
 from harness.history.confirm import decide_finding
 from harness.history.levels import MAD
 from harness.history.states import SeriesFinding, State, judge_all
-from harness.model.defaults import CONFIRM_ROUNDS, CONFIRMATIONS, MARGIN, MOST_CONFIRM_ROUNDS
+from harness.model.defaults import ALPHA, CONFIRM_ROUNDS, CONFIRMATIONS, MARGIN, MOST_CONFIRM_ROUNDS
 from harness.model.history import Decision, Series
 
 #: The states of changes that the next run measures side by side.
@@ -72,7 +74,9 @@ class Stages:
         is_confirmed = None
         while is_confirmed is None and values.size < MOST_CONFIRM_ROUNDS:
             values = np.append(values, truth + self.draw.choice(self.deviations, CONFIRM_ROUNDS))
-            half = 2.0 * float(values.std(ddof=1)) / math.sqrt(values.size)
+            looks = range(CONFIRM_ROUNDS, values.size + 1, CONFIRM_ROUNDS)
+            level = 1.0 - ALPHA * compute_last_share(looks)
+            half = student(values.size - 1, level) * float(values.std(ddof=1)) / math.sqrt(values.size)
             log = float(values.mean())
             is_confirmed = decide_finding(log, log - half, log + half, finding.ratio, MARGIN)
         state = None

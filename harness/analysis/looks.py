@@ -1,20 +1,23 @@
 """Looks: the share of the significance level that a verdict may use if a run is judged more than once.
 
 A look is one check of a run's verdicts. A run that ends as planned is judged once, with the whole level. Verdicts are
-checked more than once in three cases:
+checked more than once in five cases:
 
 - in a run that is continued after its report was read (`--resume RUN --rounds 8`): after the rounds in `Run.looks`;
 - in a run of claims, which ends a group when the outcomes of its claims are clear: after the first rounds that allow an
   outcome, and each time that the number of rounds has doubled;
-- with `--precision`, which ends a group when the verdicts of its comparisons are clear: after the rounds LOOKS.
+- in a confirmation of a change, which is continued until it is clear. It is a continued run, with its looks;
+- with `--precision`, which ends a group when the verdicts of its comparisons are clear: after the rounds LOOKS;
+- in a search, which compares two environments until the answer is clear: after the rounds LOOKS_AT_PAIRS. Each of these
+  looks has an equal part of the whole level (Bonferroni), because a search has no planned end.
 
-These looks share a separate level. With `--precision`, it is half of the level of a run that ends as planned, and
-otherwise the same level. Let n be the number of rounds at the first look. After r rounds, the looks have used at
-most the share 1 - n/r of this level, and each look gets the part that earlier looks left. This is a spending function,
-as in K. K. G. Lan and D. L. DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983. Every
-look judges all rounds so far, so the probability of a wrong verdict at any look is at most the sum of their levels
-(Bonferroni). A verdict can only be wrong on one side, and a level of 5 % is 2.5 % on each side. So the planned end and
-all other looks together show a wrong verdict in at most 5 % of runs.
+The looks of the first four cases share a separate level. With `--precision`, it is half of the level of a run that ends
+as planned, and otherwise the same level. Let n be the number of rounds at the first look. After r rounds, the looks
+have used at most the share 1 - n/r of this level, and each look gets the part that earlier looks left. This is a
+spending function, as in K. K. G. Lan and D. L. DeMets, "Discrete sequential boundaries for clinical trials", Biometrika
+70, 1983. Every look judges all rounds so far, so the probability of a wrong verdict at any look is at most the sum of
+their levels (Bonferroni). A verdict can only be wrong on one side, and a level of 5 % is 2.5 % on each side. So the
+planned end and all other looks together show a wrong verdict in at most 5 % of runs.
 bench/simulation/stopping.md has the measured error rates.
 """
 
@@ -32,6 +35,9 @@ from harness.model.scenario import MACHINE, Cell, Claim, Scenario
 
 #: With `--precision`, the rounds after which verdicts are checked.
 LOOKS = (3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 38, 50, 65, 85)
+
+#: The rounds after which a search compares two environments.
+LOOKS_AT_PAIRS = (3, 5, 8, 13, 21, 34)
 
 #: The share of the level for all LOOKS together. It is below 1 because a run that stops when its intervals are
 #: narrow already gets wrong intervals in slightly more than 5 % of cases.

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis.comparisons import compare, ratios
+from harness.analysis.looks import LOOKS_AT_PAIRS
 from harness.analysis.observations import find_commit
 from harness.analysis.quantities import PIECE, calls_looked_at, growth_difference
 from harness.analysis.results import Results
@@ -15,10 +16,8 @@ from harness.model.launch import Launch
 from harness.model.scenario import GROWTH, STEP, Cell
 from harness.model.texts import counted, format_number
 
-#: A search compares two environments after these total numbers of rounds, until the answer is clear. Each interval has
-#: the level 1 - `LOOK_ALPHA`, so that all intervals together contain the true value with 95 % probability (Bonferroni).
-LOOKS = (3, 5, 8, 13, 21, 34)
-LOOK_ALPHA = compute_shown_alpha(len(LOOKS))
+#: The significance level of each comparison of two environments (analysis/looks.py).
+LOOK_ALPHA = compute_shown_alpha(len(LOOKS_AT_PAIRS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 
+from harness.analysis.looks import LOOKS_AT_PAIRS
 from harness.analysis.work_counts import StepWork
 from harness.bisect.candidates import Candidate
-from harness.bisect.comparison import LOOKS, LookResult, ProbeRun
+from harness.bisect.comparison import LookResult, ProbeRun
 from harness.bisect.posterior import SPREAD, Posterior, Round, posterior
 from harness.bisect.probe import Probe
 from harness.model.errors import CannotRunHereError, Exit, HarnessError, UsageError
@@ -138,7 +139,7 @@ class ReversedEndpointsError(UsageError):
 
 
 class Looks:
-    """Compares two environments, the older first, after the rounds in `LOOKS`, until the result is clear.
+    """Compares two environments, the older first, after the rounds in `LOOKS_AT_PAIRS`, until the result is clear.
 
     `result` is the comparison over all rounds, or None before the first one.
     """
@@ -146,7 +147,7 @@ class Looks:
     def __init__(self, kind: str, texts: tuple[str, str]) -> None:
         self.result: LookResult | None = None
         self._kind, self._texts = kind, texts
-        self._round_counts = [last - first for first, last in pairwise((0, *LOOKS))]
+        self._round_counts = [last - first for first, last in pairwise((0, *LOOKS_AT_PAIRS))]
         self._run: ProbeRun | None = None
 
     @property

@@ -7,7 +7,7 @@ scenario's file.
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,12 +24,13 @@ from harness.history.folder import History
 from harness.history.request import ConfirmRequest
 from harness.history.states import NEAR, SeriesFinding
 from harness.machine.identity import load_machine
+from harness.model.defaults import ALPHA
 from harness.model.environment import Device, name_on
 from harness.model.errors import UsageError
 from harness.model.history import Decision, Key, SeriesSoftware, Summary
 from harness.model.launch import Clock, Interleave, Protocol, Status
 from harness.model.profile import Part
-from harness.model.scenario import STEP
+from harness.model.scenario import STEP, Cell
 from harness.model.texts import remove_password
 from harness.project import Project
 from harness.report.phrases import describe_change
@@ -66,7 +67,7 @@ class ConfirmationRun:
 def decide_finding(log: float, low: float, high: float, ratio: float, margin: float) -> bool | None:
     """Return True if the change of a finding is confirmed, False if it is refuted, and None if it is unclear.
 
-    `log` is the log of time(after) / time(before) in the confirmation run, with its 95 % interval from `low` to `high`.
+    `log` is the log of time(after) / time(before) in the confirmation run, with its interval from `low` to `high`.
     `ratio` is the ratio of the finding, which determines the direction. `margin` is a share: 0.03 is 3 %.
 
     - Confirmed: the whole interval is in the direction of the finding, and `log` is at least half the margin from 0.
@@ -210,13 +211,19 @@ def _explain_equal_sides(finding: SeriesFinding, before: Summary, after: Summary
 def decide_all(
     confirmation: ConfirmationRun, results: Results, margin: float
 ) -> list[tuple[SeriesFinding, Decision | None]]:
-    """Return the decision on each finding; None if the run has too few rounds, or if the result is unclear."""
+    """Return the decision on each finding; None if the run has too few rounds, or if the result is unclear.
+
+    The first look at a run has 95 % intervals. Later looks share another 5 % (analysis/looks.py).
+    """
     return [(finding, _decide(confirmation, finding, results, margin)) for finding in confirmation.findings]
 
 
 def _decide(confirmation: ConfirmationRun, finding: SeriesFinding, results: Results, margin: float) -> Decision | None:
-    before, after = (_find_times(side, finding.key, results) for side in confirmation.sides)
-    change = linear(log_ratios(after, before))
+    before, after = (_find_cell(side, finding.key, results) for side in confirmation.sides)
+    if before is None or after is None:
+        return None
+    level = 1.0 - ALPHA * results.found.look(after).share
+    change = linear(log_ratios(results.values_of(STEP, after), results.values_of(STEP, before)), level)
     if change is None or change.interval is None:
         return None
     log, low, high = change.value, change.interval.low, change.interval.high
@@ -240,13 +247,11 @@ def _decide(confirmation: ConfirmationRun, finding: SeriesFinding, results: Resu
     )
 
 
-def _find_times(side: str, key: Key, results: Results) -> Mapping[int, float]:
-    """Return the seconds per step of a side in each round; empty without a result."""
-    name, axes = get_environment_name(side), dict(key.axes)
-    for cell in results.found.cells:
-        if cell.environment == name and axes.items() <= cell.axes.items():
-            return results.values_of(STEP, cell)
-    return {}
+def _find_cell(side: str, key: Key, results: Results) -> Cell | None:
+    """Return the cell of a side; None without a result."""
+    name, axes = get_environment_name(side), dict(key.axes).items()
+    matching = (cell for cell in results.found.cells if cell.environment == name and axes <= cell.axes.items())
+    return next(matching, None)
 
 
 def _describe_work(sides: Sequence[str], key: Key, results: Results) -> str:

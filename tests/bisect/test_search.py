@@ -1,7 +1,7 @@
 import pytest
 
+from harness.analysis.looks import LOOKS_AT_PAIRS
 from harness.bisect.candidates import Candidate
-from harness.bisect.comparison import LOOKS
 from harness.bisect.search import EqualEndpointsError, SearchEnd, narrow, scan
 from tests.bisect.machine import MachineRun, SearchedMachine
 from tests.errors import read_refusal
@@ -109,7 +109,7 @@ def test_a_pair_that_is_not_confirmed_is_found_only_and_the_largest_change_is_se
     assert (search.ended, search.found) == (SearchEnd.FOUND, (2, 3))
     assert search.pair.relation == "are not shown to differ"
     # as many rounds as the looks have
-    assert search.pair.rounds == LOOKS[-1]
+    assert search.pair.rounds == LOOKS_AT_PAIRS[-1]
     # and not even that if the budget ends before
     assert search_on(Vague([1.0, 1.0, 1.0, 1.5, 1.5, 1.5]), 400.0).ended is SearchEnd.BUDGET
     machine = SearchedMachine([1.0, 1.1, 17.0, 1.2, 1.2, 1.2, 3.0, 3.0])

@@ -145,11 +145,15 @@ def test_what_cannot_be_made_again_is_refused(snapshot):
     assert refusals == snapshot
 
 
-def decide(slower, ratio, count=6):
-    """Decide on a finding with a run of cells in tf1.14 and tf2.0, in which those of tf2.0 take so much longer."""
+def decide(slower, ratio, count=6, earlier=()):
+    """Decide on a finding with a run of cells in tf1.14 and tf2.0, in which those of tf2.0 take so much longer.
+
+    The run was judged before after the numbers `earlier` of its rounds.
+    """
     planned = cells()
     seconds = {cell: 0.01 * (slower if cell.environment == "tf2.0" else 1.0) for cell in planned}
-    results = Results(run(planned, controlled=True), rounds(seconds, count, 0.002, 1))
+    looks = [{group.name: count for group in run(planned).plan.groups} for count in earlier]
+    results = Results(run(planned, controlled=True, looks=looks), rounds(seconds, count, 0.002, 1))
     cell = next(cell for cell in planned if cell.environment == "tf2.0")
     key = Key("m-1", cell.scenario, "cpu", tuple(sorted(cell.axes.items())), "tf2.0", "tf1.14")
     confirmation = ConfirmationRun([finding(ratio, key)], Request(), ("tf1.14", "tf2.0"))
@@ -165,3 +169,6 @@ def test_a_run_confirms_refutes_or_leaves_open():
     assert (confirmed.since, confirmed.suspects, confirmed.run) == ("run-040", ["a lock"], run().id)
     assert not refuted.confirmed
     assert decide(1.08, 1.08, count=1) is None
+    # each look gets a part of the level
+    again = decide(1.08, 1.08, earlier=[3])
+    assert again.high / again.low > confirmed.high / confirmed.low
