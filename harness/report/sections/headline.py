@@ -81,8 +81,8 @@ def make_blocks(results: Results) -> Iterator[Block]:
     pictures = _draw(results, shown_lines, [line.entries[0].text for line in table.lines])
     yield from (Figure(picture, where=FILES) for picture in pictures)
     yield table
-    shown = [line.finding.compared for line in shown_lines]
-    verdicts = [line.compared.verdict for line in list_all_lines(results) if line.compared not in shown]
+    shown = {id(line.finding.compared) for line in shown_lines}
+    verdicts = [line.compared.verdict for line in list_all_lines(results) if id(line.compared) not in shown]
     counts = [
         f"{counted(len(verdicts), 'other')}: {count_verdicts(verdicts)}." if verdicts else "",
         f"{no_results.count_cells(results)}." if results.missing else "",
@@ -191,8 +191,9 @@ def _list_time_columns(
     lines: Sequence[_HeadlineLine], subject: str, base: str, *, has_unit: bool
 ) -> Iterator[Column[_HeadlineLine]]:
     """Yield the columns with the values of the base and of the compared side. Without `has_unit`, values have units."""
-    values = {id(line.answer.table): line.answer.table.cells() for line in lines}
-    units = {id(line.answer.table): unit_of(line.answer.table) for line in lines}
+    tables = {id(line.answer.table): line.answer.table for line in lines}
+    values = {key: table.cells() for key, table in tables.items()}
+    units = {key: unit_of(table) for key, table in tables.items()}
     symbol = next(iter(units.values())).symbol if has_unit else ""
 
     def make_entry(at: int, line: _HeadlineLine) -> Entry:
