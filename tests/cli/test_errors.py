@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import NOWHERE, SCENARIO, Harness, stored
-from tests.report.formats.examples import example, nothing
+from tests.report.formats.examples import example
 
 #: A command line each; LONG is a name that is longer than file systems allow.
 COMMANDS = {
@@ -149,7 +149,6 @@ COMMANDS = {
         report RUN --format json --output none/report.json
         report RUN --format json --output .
         report RUN --format json --output ""
-        report EMPTY --format benchmark-action
         compare
         compare RUN
         compare RUN RUN
@@ -189,17 +188,13 @@ def project(harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         path = harness.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    run, launches = nothing()
     stored(tmp_path / "runs", *example())
-    stored(tmp_path / "empty", run, launches[:1])
     return harness
 
 
 @pytest.mark.parametrize("part", COMMANDS)
 def test_a_wrong_command_line_gets_a_sentence_and_its_exit_code(project, tmp_path, part, snapshot):
-    places = {"LONG": "a" * 300}
-    for name, folder in (("RUN", "runs"), ("EMPTY", "empty")):
-        places[name] = str(next((tmp_path / folder).iterdir()))
+    places = {"LONG": "a" * 300, "RUN": str(next((tmp_path / "runs").iterdir()))}
     before = {path for path in project.root.rglob("*") if "__pycache__" not in path.parts}
     errors = {}
     for line in COMMANDS[part].strip().splitlines():

@@ -181,7 +181,7 @@ def test_nothing_that_is_shown_of_received_runs_acts_on_the_terminal(tmp_path, m
     for text in outputs(
         [
             ("report", one),
-            *(("report", one, "--format", name) for name in ("json", "junit", "benchmark-action")),
+            *(("report", one, "--format", name) for name in ("json", "junit")),
             ("compare", one, other),
             ("merge", one, other),
             ("bundle", one),

@@ -8,10 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.backends.docker import bake, gpu_refusals, gpus, recipe
+from harness.backends.docker import bake, code_volumes, gpu_refusals, gpus, recipe
 from harness.backends.docker.engine import NAME, Engine, connect
 from harness.backends.docker.images import Images
 from harness.backends.docker.priority import SHARES, Priority, find_priority
+from harness.backends.docker.removal import remove_containers
 from harness.backends.protocol import RegisteredBackend
 from harness.backends.verification import Verification
 from harness.machine import host
@@ -270,20 +271,14 @@ class DockerBackend(RegisteredBackend):
 
         Raises CannotRunHereError if some remain.
         """
-        from harness.backends.docker.removal import remove_containers  # noqa: PLC0415 - a plan does without it
-
         return remove_containers(self.engine, run)
 
     def clean_caches(self) -> int:
         """Remove the volumes of compiled GPU code, and return their number."""
-        from harness.backends.docker import code_volumes  # noqa: PLC0415 - a plan does without it
-
         return code_volumes.remove_all(self.engine)
 
     def caches(self) -> list[str]:
         """Return the names of the engine's volumes with compiled GPU code, from all runs."""
-        from harness.backends.docker import code_volumes  # noqa: PLC0415 - a plan does without it
-
         return code_volumes.list_names(self.engine)
 
     def _get_image_id(self, requirement: Requirement) -> str:

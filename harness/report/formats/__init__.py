@@ -21,10 +21,7 @@ def list_formats() -> list[str]:
 
 
 def render(format: str, results: "Results") -> str:
-    """Return the run in one of the formats of `list_formats()`.
-
-    Raises NothingSelectedError if no cell has a result, and the format can't represent a run without results.
-    """
+    """Return the run in one of the formats of `list_formats()`."""
     text: str = import_module(f"{__name__}.{_find_modules()[format]}").render(results)
     return text
 
