@@ -79,12 +79,7 @@ def table(kept: Sequence[Row]) -> str:
         f"{counted(len(kept), 'claim')} of {counted(issues, 'issue')}: {outcomes or 'none measured yet'}"
         f"{f'. A later release fixed {fixed} of them' if fixed else ''}."
     )
-    lines = [
-        *textwrap.wrap(count, 100),
-        "",
-        f"| {' | '.join(HEADS)} |",
-        f"| {' | '.join('---' for _ in HEADS)} |",
-    ]
+    lines = [*textwrap.wrap(count, 100), "", f"| {' | '.join(HEADS)} |", f"| {' | '.join('---' for _ in HEADS)} |"]
     return "\n".join([*lines, *map(_line, kept)])
 
 

@@ -86,10 +86,7 @@ OTHER_CODE = {
     "machine code": (read(tensorflow_cc=[["sm_70", "sm_80"]]), {}),
     "PTX alone": (read(tensorflow_cc=[["sm_70", "sm_80", "ptx_80"], ["sm_70", "ptx_80:7.1/sm_80"]]), {}),
     "no PTX alone": (read(), {"ptx_alone": "compute_80 of PTX 7.1"}),
-    "cuDNN": (
-        read(cudnn_ops_infer=[["sm_75", "sm_80"], ["sm_80"]]),
-        {"cudnn_code": "sm_50 sm_70 sm_80 sm_90"},
-    ),
+    "cuDNN": (read(cudnn_ops_infer=[["sm_75", "sm_80"], ["sm_80"]]), {"cudnn_code": "sm_50 sm_70 sm_80 sm_90"}),
     "cuBLAS": (read(cublas=[["sm_80"]]), {}),
 }
 

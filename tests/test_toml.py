@@ -8,17 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.errors import FileError
-from harness.toml import (
-    Findings,
-    Key,
-    _walk_keys,
-    format_number_text,
-    is_json,
-    is_number,
-    read,
-    read_file,
-    read_header,
-)
+from harness.toml import Findings, Key, _walk_keys, format_number_text, is_json, is_number, read, read_file, read_header
 from tests.errors import catch, catch_text
 
 TOML = '''\

@@ -34,7 +34,7 @@ FLOATS: Mapping[Capability, int] = {
     **{(8, 0): 128, (8, 6): 256, (8, 9): 256, (9, 0): 256, (10, 0): 256, (10, 3): 256, (12, 0): 256},
 }
 TF32S: Mapping[Capability, int] = {
-    **{(8, 0): 1024, (8, 6): 512, (8, 9): 512, (9, 0): 2048, (10, 0): 4096, (10, 3): 4096, (12, 0): 512},
+    **{(8, 0): 1024, (8, 6): 512, (8, 9): 512, (9, 0): 2048, (10, 0): 4096, (10, 3): 4096, (12, 0): 512}
 }
 
 #: The largest relative difference between a time and the time that is linear in the number of calls.

@@ -76,11 +76,7 @@ def find_worst(simulate: Simulate, cases: Sequence[Case], first: float, again: f
     ]
     extremes = find_least(simulate, cases, first, again, measures)
     *wrong, low, high, group = (abs(value) for value, _ in extremes)
-    return [
-        *map(format_percent, wrong),
-        " to ".join(map(format_percent, sorted([low, high]))),
-        format_percent(group),
-    ]
+    return [*map(format_percent, wrong), " to ".join(map(format_percent, sorted([low, high]))), format_percent(group)]
 
 
 def find_least(

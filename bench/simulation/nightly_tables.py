@@ -21,17 +21,7 @@ from bench.simulation.correlated import (
 )
 from bench.simulation.correlated import shares as found_shares
 from bench.simulation.markdown import print_table
-from bench.simulation.nights import (
-    FIRST,
-    NIGHTS,
-    RULES,
-    SOON,
-    Kind,
-    at_most,
-    between,
-    delays,
-    false_count,
-)
+from bench.simulation.nights import FIRST, NIGHTS, RULES, SOON, Kind, at_most, between, delays, false_count
 from bench.simulation.whole_nights import Whole, whole
 
 

@@ -19,12 +19,7 @@ from bench.simulation.machine import Floats
 from harness.analysis.statistics import student
 from harness.history.detection import detect_changes
 from harness.history.states import Detector, State, judge_all
-from harness.model.history import (
-    Key,
-    Origin,
-    Series,
-    SeriesPoint,
-)
+from harness.model.history import Key, Origin, Series, SeriesPoint
 
 NIGHTS, ROUNDS = 100, 5
 #: The number of nightly runs before a rule is applied for the first time.

@@ -19,14 +19,7 @@ from harness.history.folder import History
 from harness.history.issues import IssueAction as Action
 from harness.history.issues import IssueStep, TrackedIssue, plan_steps
 from harness.history.states import SeriesFinding, State, find_changes
-from harness.model.history import (
-    CellPoint,
-    Decision,
-    MeasuredSeries,
-    Measurer,
-    SeriesSoftware,
-    Summary,
-)
+from harness.model.history import CellPoint, Decision, MeasuredSeries, Measurer, SeriesSoftware, Summary
 from harness.model.launch import Status
 from harness.model.run import Machine
 
@@ -157,17 +150,5 @@ def _summary(courses: Sequence[Nights], ats: Sequence[int | None], night: int) -
     software = {name: SeriesSoftware("lock", "image", {}) for name in ("tf1.14", "tf2.1")}
     measurer = Measurer(machine, driver=driver)
     return Summary(
-        f"run-{night}",
-        day(night),
-        "1",
-        "",
-        "",
-        0.03,
-        "1 CPU",
-        "tf1.14",
-        "kit",
-        [measurer],
-        software,
-        scenarios,
-        points,
+        f"run-{night}", day(night), "1", "", "", 0.03, "1 CPU", "tf1.14", "kit", [measurer], software, scenarios, points
     )

@@ -195,11 +195,7 @@ def _add_errors(unchecked: float, differences: Floats, squares: Floats) -> Float
 
 
 def _estimate_parts(
-    logs: Floats,
-    group_residual: Residual | None,
-    *,
-    share: float,
-    contention: tuple[Floats, float] | None,
+    logs: Floats, group_residual: Residual | None, *, share: float, contention: tuple[Floats, float] | None
 ) -> list[Parts]:
     """Return the parts of all interactions with their intervals, in the order of the interactions."""
     values, size = _compute_part_logs(logs)

@@ -45,12 +45,7 @@ class BackendEntry:
 
 #: All backends, in the order in which `auto` prefers them.
 ENTRIES = (
-    BackendEntry(
-        "docker",
-        "Docker",
-        "harness.backends.docker.backend:DockerBackend",
-        in_containers=True,
-    ),
+    BackendEntry("docker", "Docker", "harness.backends.docker.backend:DockerBackend", in_containers=True),
     BackendEntry("local", "local environments", "harness.backends.local.backend:LocalBackend"),
 )
 

@@ -45,8 +45,7 @@ class BisectRequest:
 
     scenario: Annotated[str, Option("The scenario to measure if no issue is passed.", ("-s", "--scenario"))] = ""
     axes: Annotated[
-        Mapping[str, str],
-        Option("One value for each axis that has several values.", ("-a", "--axis"), read_cell_axes),
+        Mapping[str, str], Option("One value for each axis that has several values.", ("-a", "--axis"), read_cell_axes)
     ] = field(default_factory=dict)
     of: str = STEP
     issue: str = ""
@@ -85,8 +84,7 @@ class BisectRequest:
         ),
     ] = ""
     by: Annotated[
-        By,
-        PrecisionOption("Compare times, or exact numbers of calls (`work`), in one launch of each candidate."),
+        By, PrecisionOption("Compare times, or exact numbers of calls (`work`), in one launch of each candidate.")
     ] = By.TIME
     budget: Annotated[
         float,

@@ -338,8 +338,7 @@ def _verify_ends(search: Search, budget: float, probe: Probe) -> Looks:
         )
     if search.is_reversed:
         raise ReversedEndpointsError(
-            f"{bad} is not worse than {good}: {clause}",
-            f"If you swapped the ends, pass --good {bad} --bad {good}.",
+            f"{bad} is not worse than {good}: {clause}", f"If you swapped the ends, pass --good {bad} --bad {good}."
         )
     return looks
 

@@ -76,9 +76,7 @@ def _prepare(planned: "session.Planned") -> Exit:
 
 
 @app.command()
-def name(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A name for this machine; '' removes it.")],
-) -> None:
+def name(name: Annotated[str, typer.Argument(metavar="NAME", help="A name for this machine; '' removes it.")]) -> None:
     """Give this machine a name.
 
     Reports and the history show the name, starting with the next run.

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from harness.model.history import Decision, HistoryEntry, Series, SeriesPoint, Summary
 
 app = typer.Typer(
-    help="Record and show results of the same cells over time.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    help="Record and show results of the same cells over time.", no_args_is_help=True, rich_markup_mode=None
 )
 
 #: If this many newest runs of a machine all have different machine ids, the machine probably loses its id.

@@ -60,7 +60,7 @@ ExitVerdict = Annotated[
     bool,
     OutputOption(
         "Exit with the verdict: 10 faster, 11 slower, 12 same, 13 unclear, 14 invalid. With --json, the last document "
-        "is the verdict. Exit with 1 if a cell failed.",
+        "is the verdict. Exit with 1 if a cell failed."
     ),
 ]
 Json = Annotated[bool, OutputOption("Print the plan or the launches as JSON on stdout.")]
@@ -107,10 +107,7 @@ def of(
             command(kind(**values), **arguments)
 
         _, *own_parameters = inspect.signature(command, eval_str=True).parameters.values()
-        parameters = [
-            *map(_make_parameter, fields),
-            *map(_convert_parameter, own_parameters),
-        ]
+        parameters = [*map(_make_parameter, fields), *map(_convert_parameter, own_parameters)]
         run_command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run_command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return run_command

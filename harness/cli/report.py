@@ -62,11 +62,7 @@ Full = Annotated[
 
 
 def report(
-    run: RunArgument = None,
-    format: Format = None,
-    template: Template = None,
-    output: Output = None,
-    full: Full = False,
+    run: RunArgument = None, format: Format = None, template: Template = None, output: Output = None, full: Full = False
 ) -> None:
     """Write the report of a run again, or export its results.
 

@@ -192,13 +192,7 @@ def resume(
             ended, missing_shards = merged.ended, merged.lacks
         else:
             ended = session.resume(
-                folder,
-                printer,
-                backend=request.backend,
-                wait=wait,
-                rounds=rounds,
-                budget=budget,
-                unsettled=unsettled,
+                folder, printer, backend=request.backend, wait=wait, rounds=rounds, budget=budget, unsettled=unsettled
             )
         judge = any(word.partition("=")[0] == "--base" for word in ended.results.run.command)
         code = show(ended, json=json, fail_on=fail_on, judge=judge, exit_verdict=exit_verdict)

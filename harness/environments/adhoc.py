@@ -49,9 +49,7 @@ from harness.model.texts import find_nearest, list_valid_names
 
 
 def add_requested(
-    known: Mapping[str, Environment],
-    requested: Iterable[Requested],
-    impossible: dict[str, HarnessError] | None = None,
+    known: Mapping[str, Environment], requested: Iterable[Requested], impossible: dict[str, HarnessError] | None = None
 ) -> tuple[dict[str, Environment], list[str]]:
     """Return the catalog, extended by the requested environments, and the request as names and globs.
 

@@ -43,9 +43,7 @@ _ADDRESS = re.compile(r"(?:git\+)?(?P<address>(?:https?|ssh|file)://[^/]*/.*?)(?
 _PATH = re.compile(r"[/~]|\.\.?(?:/|$)")
 
 #: The repositories of packages, for pull requests and for revisions without --repository.
-REPOSITORIES = {
-    "keras": "https://github.com/keras-team/keras",
-}
+REPOSITORIES = {"keras": "https://github.com/keras-team/keras"}
 
 #: The number of bytes that are read from a wheel's metadata.
 _METADATA_BYTES = 4 * 1024**2

@@ -13,14 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness.fleet.parcel import unpack
-from harness.fleet.places import (
-    FINISHED_CODES,
-    FOLDER,
-    REMOTE_COMMAND,
-    ShellPlace,
-    make_remote_script,
-    make_stoppable,
-)
+from harness.fleet.places import FINISHED_CODES, FOLDER, REMOTE_COMMAND, ShellPlace, make_remote_script, make_stoppable
 from harness.machine.uv import find_uv
 from harness.model.errors import CannotRunHereError, UsageError
 

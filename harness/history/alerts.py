@@ -61,11 +61,7 @@ class Alert:
     @property
     def text(self) -> str:
         """The body with its hidden comment, without passwords in addresses, shortened to GitHub's limit."""
-        fields = {
-            "cause": hash_text(self.cause),
-            "since": self.since,
-            "series": sorted(self.series)[:100],
-        }
+        fields = {"cause": hash_text(self.cause), "since": self.since, "series": sorted(self.series)[:100]}
         mark = f"<!-- harness-alarm {json.dumps(fields)} -->\n"
         return mark + shorten(remove_password(self.body), BODY_CHARACTERS - len(mark), "harness history report")
 
@@ -100,10 +96,7 @@ def find_alerts(
 
 
 def _make_alert(
-    cause: str,
-    members: list[SeriesFinding],
-    by_key: Mapping[Key, Series],
-    summary: Callable[[str], Summary | None],
+    cause: str, members: list[SeriesFinding], by_key: Mapping[Key, Series], summary: Callable[[str], Summary | None]
 ) -> Alert:
     findings = sorted(members, key=lambda finding: -finding.ratio)
     worst, *others = findings

@@ -109,9 +109,7 @@ def _build_sections(comparison: HistoryComparison) -> list[Section]:
     all_sections = [
         Section(f"History: {start}", "changes", list(_make_head(after, new_runs))),
         Section(
-            "What changed",
-            "changed",
-            list(_find_changed_blocks(changed_findings, lost_findings, names, make_table)),
+            "What changed", "changed", list(_find_changed_blocks(changed_findings, lost_findings, names, make_table))
         ),
         Section("Unchanged findings", "standing", [make_table(unchanged, "Found before")] if unchanged else []),
         Section("Segment boundaries and notes", "breaks", list(_find_boundaries(after, new_runs, notes))),

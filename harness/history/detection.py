@@ -19,15 +19,7 @@ import numpy as np
 
 from harness.analysis.distributions import Floats, student_cdf
 from harness.analysis.statistics import exp_limited, student
-from harness.history.levels import (
-    CAP,
-    FEWEST,
-    Segments,
-    ValuesAndErrors,
-    fit_all_levels,
-    fit_level,
-    list_ranges,
-)
+from harness.history.levels import CAP, FEWEST, Segments, ValuesAndErrors, fit_all_levels, fit_level, list_ranges
 from harness.model.defaults import MARGIN
 
 #: A change is reported if the probability that noise alone shows such a change in the series is at most this.

@@ -35,12 +35,10 @@ class ConfirmRequest(SeriesRequest):
     """A request to measure suspected changes again. Fields without an `Option` have the options of `Request`."""
 
     rounds: Annotated[
-        int,
-        PrecisionOption("The number of times to measure both sides.", least=2, shown=str(CONFIRM_ROUNDS)),
+        int, PrecisionOption("The number of times to measure both sides.", least=2, shown=str(CONFIRM_ROUNDS))
     ] = CONFIRM_ROUNDS
     budget: Annotated[
-        float | None,
-        PrecisionOption("Don't start a round that would exceed this time.", read=read_seconds),
+        float | None, PrecisionOption("Don't start a round that would exceed this time.", read=read_seconds)
     ] = None
     confirmations: Annotated[
         int,

@@ -109,10 +109,7 @@ def judge_all(
 
 
 def _judge(
-    series: Series,
-    boundaries: Sequence[SegmentBoundary],
-    changes: Sequence["_Change"],
-    decisions: Sequence[Decision],
+    series: Series, boundaries: Sequence[SegmentBoundary], changes: Sequence["_Change"], decisions: Sequence[Decision]
 ) -> JudgedSeries:
     open_changes: list[tuple[_Change, SeriesFinding]] = []
     for change in changes:

@@ -144,8 +144,7 @@ def _lock(path: Path, mode: int, busy: str, advice: str, waiting: Callable[[str]
         handle = _open_lock(path)
     except OSError as error:
         raise CannotRunHereError(
-            f"The lock {path} cannot be opened: {error.strerror}.",
-            _suggest_remedy(path, error),
+            f"The lock {path} cannot be opened: {error.strerror}.", _suggest_remedy(path, error)
         ) from None
     try:
         try:

@@ -101,9 +101,7 @@ class BackendFacts:
         from pydantic_core import core_schema
 
         return core_schema.no_info_before_validator_function(
-            _gather_facts,
-            handler(source),
-            serialization=core_schema.plain_serializer_function_ser_schema(cls.to_dict),
+            _gather_facts, handler(source), serialization=core_schema.plain_serializer_function_ser_schema(cls.to_dict)
         )
 
     @classmethod

@@ -58,9 +58,7 @@ def add_setting_axes(selection: Selection, catalog: Catalog) -> Catalog:
     extended = _extend_scenarios(by_scenario, catalog, typed)
     extended_suite = _add_default_values(replace(suite, parts=parts), catalog.scenarios, extended)
     return replace(
-        catalog,
-        scenarios={**catalog.scenarios, **extended},
-        suites={**catalog.suites, suite.name: extended_suite},
+        catalog, scenarios={**catalog.scenarios, **extended}, suites={**catalog.suites, suite.name: extended_suite}
     )
 
 

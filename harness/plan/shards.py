@@ -65,12 +65,7 @@ def balance_shards(
 
 
 def list_aspects(
-    plan: Plan,
-    *,
-    harness: str,
-    reference: str,
-    sources: Mapping[str, str],
-    packages: Mapping[str, Mapping[str, str]],
+    plan: Plan, *, harness: str, reference: str, sources: Mapping[str, str], packages: Mapping[str, Mapping[str, str]]
 ) -> dict[str, Any]:
     """Return the properties that are the same in all shards of a plan, as JSON values. The keys are used in messages.
 

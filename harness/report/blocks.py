@@ -246,10 +246,7 @@ def remove_pictures(sections: Sequence[Section], reason: str) -> list[Section]:
 
     plain_sections = [replace(section, blocks=list(drop_pictures(section.blocks))) for section in sections]
     return (
-        [
-            replace(plain_sections[0], blocks=[*plain_sections[0].blocks, Text(reason, where=FILES)]),
-            *plain_sections[1:],
-        ]
+        [replace(plain_sections[0], blocks=[*plain_sections[0].blocks, Text(reason, where=FILES)]), *plain_sections[1:]]
         if plain_sections
         else []
     )

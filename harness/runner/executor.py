@@ -341,10 +341,7 @@ class RunExecutor:
 
 
 def _start(
-    launchings: Sequence[Launching],
-    at_once: int,
-    begin: Callable[[Launching], None],
-    end: Callable[[Launching], None],
+    launchings: Sequence[Launching], at_once: int, begin: Callable[[Launching], None], end: Callable[[Launching], None]
 ) -> None:
     """Start launches, up to `at_once` at the same time, until each has warmed up and waits, or has ended.
 

@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from harness import toml
 from harness.model import settings
-from harness.model.scenario import (
-    ENVIRONMENT,
-    Claim,
-    ClaimSide,
-    Comparison,
-    Expectation,
-    Need,
-    Pick,
-    Scenario,
-    Sweep,
-)
+from harness.model.scenario import ENVIRONMENT, Claim, ClaimSide, Comparison, Expectation, Need, Pick, Scenario, Sweep
 from harness.model.texts import find_nearest
 from harness.scenarios import signature
 from harness.toml import Key, TomlDocument, format_number_text, is_number

@@ -60,12 +60,7 @@ def find_slot(path: Path) -> Slot | None:
 
 
 def load_earlier(
-    path: Path,
-    wished: str = AUTO,
-    *,
-    rounds: int | None = None,
-    budget: float | None = None,
-    unsettled: bool = False,
+    path: Path, wished: str = AUTO, *, rounds: int | None = None, budget: float | None = None, unsettled: bool = False
 ) -> Earlier:
     """Return the stored run in a folder, with a plan to resume it here. `wished` is the requested backend.
 

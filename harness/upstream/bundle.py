@@ -33,10 +33,7 @@ _GENERIC_NAMES = {"", "root", "user", "ubuntu", "debian", "runner", "admin", "lo
 
 
 def write(
-    folder: Path,
-    scenarios: Sequence[str] = (),
-    environments: Sequence[str] = (),
-    axes: Axes | None = None,
+    folder: Path, scenarios: Sequence[str] = (), environments: Sequence[str] = (), axes: Axes | None = None
 ) -> list[Path]:
     """Write the bundle of a run into its folder, as files and as a zip file. Returns the paths of issue.md and the zip.
 

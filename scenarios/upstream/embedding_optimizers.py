@@ -140,11 +140,9 @@ def session_step(tf, optimizer, kind, x, y):
         rule = v1.train.MomentumOptimizer(RATE, 0.9)
     else:
         rules = v1.train
-        rule = {
-            "sgd": rules.GradientDescentOptimizer,
-            "adagrad": rules.AdagradOptimizer,
-            "adam": rules.AdamOptimizer,
-        }[optimizer](RATE)
+        rule = {"sgd": rules.GradientDescentOptimizer, "adagrad": rules.AdagradOptimizer, "adam": rules.AdamOptimizer}[
+            optimizer
+        ](RATE)
     train = rule.minimize(loss)
     session = v1.Session()
     session.run(v1.global_variables_initializer())

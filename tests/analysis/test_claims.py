@@ -183,11 +183,7 @@ def test_a_claim_may_be_of_a_phase_or_of_its_seconds_on_one_side():
     (result,) = results(importing({WORSE: 3.0, BETTER: 1.0}), [replace(CLAIM, of="import")])
     assert result.at.outcome is ClaimOutcome.CONFIRMED
     claim = replace(CLAIM, better=None, ratio=None, seconds=(5.0, 20.0), of="import")
-    for seconds, outcome in (
-        (6.0, ClaimOutcome.CONFIRMED),
-        (2.0, ClaimOutcome.SMALLER),
-        (0.5, ClaimOutcome.NOT_SEEN),
-    ):
+    for seconds, outcome in ((6.0, ClaimOutcome.CONFIRMED), (2.0, ClaimOutcome.SMALLER), (0.5, ClaimOutcome.NOT_SEEN)):
         (result,) = results(importing({WORSE: seconds}), [claim])
         assert (result.at.outcome, result.at.at_most) == (outcome, None), seconds
         assert result.at.estimate.value == pytest.approx(seconds, rel=0.02)

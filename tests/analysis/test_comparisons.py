@@ -153,11 +153,7 @@ def grown(new, old=0.0, **changes):
 
 
 def test_growth_is_judged_by_its_difference_if_both_cells_did_the_same_work():
-    for new, old, verdict in (
-        (1200.0, 0.0, SLOWER),
-        (0.0, 1200.0, FASTER),
-        (1200.0, 1180.0, SAME),
-    ):
+    for new, old, verdict in ((1200.0, 0.0, SLOWER), (0.0, 1200.0, FASTER), (1200.0, 1180.0, SAME)):
         comparison = grown(new, old)
         assert comparison.verdict is verdict, (new, old)
         assert comparison.ratio.value == pytest.approx(new - old, abs=30.0)

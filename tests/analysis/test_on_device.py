@@ -42,12 +42,7 @@ def test_shares_of_the_steps_under_the_profiler_tell_what_is_launch_bound():
     assert recording.nothing == pytest.approx(0.91)
     # without a pilot, the first launch has told
     assert list(collect_recordings([launch(ON_GPU, 0.05, 1, resources=SEEN)])) == [ON_GPU]
-    for kernels, slower, bound in [
-        (0.3, 2.0, False),
-        (0.3, 1.2, True),
-        (0.51, 0.9, False),
-        (0.49, 0.9, True),
-    ]:
+    for kernels, slower, bound in [(0.3, 2.0, False), (0.3, 1.2, True), (0.51, 0.9, False), (0.49, 0.9, True)]:
         assert OnDevice(kernels, 0.0, None, 1.0, 0.0, slower).is_launch_bound is bound
 
 

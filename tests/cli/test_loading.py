@@ -96,10 +96,7 @@ main()
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("modules"),
-    [
-        ["typing", "harness.cli.scenarios"],
-        *for_a_campaign(["typer", "harness.cli.messages", "tomllib"]),
-    ],
+    [["typing", "harness.cli.scenarios"], *for_a_campaign(["typer", "harness.cli.messages", "tomllib"])],
     ids=["some", "others"],
 )
 def test_an_interruption_while_modules_load_prints_no_traceback(modules):

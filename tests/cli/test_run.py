@@ -39,10 +39,7 @@ def test_a_plain_script_is_run_in_each_environment_with_its_arguments_and_files(
 def test_scripts_and_scenarios_are_planned_by_run(harness):
     write(harness, "mine.py", "x = 1\n")
     write(harness, "own.py", (harness.root / "scenarios" / "ways.py").read_text())
-    for command, cell in (
-        (("run", "mine.py"), "mine new"),
-        (("run", "own.py", "-a", "way=fine"), "own old fine"),
-    ):
+    for command, cell in ((("run", "mine.py"), "mine new"), (("run", "own.py", "-a", "way=fine"), "own old fine")):
         process = harness.call(*command, *BOTH, "--dry-run")
         assert (process.returncode, cell in process.stdout) == (0, True), process.stderr
 

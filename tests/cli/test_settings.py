@@ -25,11 +25,7 @@ def test_a_value_comes_from_the_command_line_a_variable_or_the_file_and_the_run_
     def read_plan(*arguments: str, **environ: str) -> tuple[set[str], float | None, str]:
         process = harness(*plan, *arguments, **environ)
         document = json.loads(process.stdout)
-        return (
-            {cell["cell"].split()[1] for cell in document["cells"]},
-            document["budget_seconds"],
-            process.stderr,
-        )
+        return ({cell["cell"].split()[1] for cell in document["cells"]}, document["budget_seconds"], process.stderr)
 
     environments, budget, messages = read_plan()
     assert (environments, budget) == ({"old", "new"}, 300)

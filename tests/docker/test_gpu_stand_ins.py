@@ -120,11 +120,7 @@ def test_the_famous_question_is_asked_on_a_gpu(matrix, card, releases, words):
     assert words in " ".join(run.report.split())
 
 
-@pytest.mark.parametrize(
-    ("cards", "gpus"),
-    [([T4, T4], "0,1"), ([MIG], "0:0")],
-    ids=["two cards", "MIG"],
-)
+@pytest.mark.parametrize(("cards", "gpus"), [([T4, T4], "0,1"), ([MIG], "0:0")], ids=["two cards", "MIG"])
 def test_a_card_from_the_plan_to_the_report(matrix, cards, gpus):
     run = matrix(cards, "--gpus", gpus, *CELL)
     assert (run.code, run.statuses) == (0, {"ok"}), (run.messages, run.launches)

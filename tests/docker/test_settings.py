@@ -73,8 +73,7 @@ def test_xla_compiles_what_it_can_and_that_is_something(launch, environment, mod
 
 # each step of 2.0's train_on_batch goes operation by operation
 @pytest.mark.parametrize(
-    ("environment", "mode"),
-    [("tf2.0", "eager"), *for_a_campaign(("tf1.14", "operations"), ("tf2.15", "operations"))],
+    ("environment", "mode"), [("tf2.0", "eager"), *for_a_campaign(("tf1.14", "operations"), ("tf2.15", "operations"))]
 )
 def test_xla_finds_nothing_in_single_operations(launch, environment, mode):
     outcome = launch(environment, mode, xla="on")
@@ -83,8 +82,7 @@ def test_xla_finds_nothing_in_single_operations(launch, environment, mode):
 
 
 @pytest.mark.parametrize(
-    ("environment", "function"),
-    [("tf2.21", "one_step_on_data"), *for_a_campaign(("tf2.15", "_update_step_xla"))],
+    ("environment", "function"), [("tf2.21", "one_step_on_data"), *for_a_campaign(("tf2.15", "_update_step_xla"))]
 )
 def test_what_keras_has_xla_compile_on_a_gpu_is_seen_and_can_be_turned_off(launch, environment, function):
     assert read_settings(launch(environment, pretend="yes"))["xla"] == [function]

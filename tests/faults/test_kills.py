@@ -162,11 +162,7 @@ def works_in(process: psutil.Process, folder: Path) -> bool:
 
 
 @pytest.fixture
-def killer(
-    harness: Harness,
-    tmp_path: Path,
-    record_property: Callable[[str, object], None],
-) -> Iterator[Killer]:
+def killer(harness: Harness, tmp_path: Path, record_property: Callable[[str, object], None]) -> Iterator[Killer]:
     killer = Killer(harness, tmp_path)
     killer.begin(tmp_path / "killed")
     yield killer

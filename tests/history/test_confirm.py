@@ -10,13 +10,7 @@ import pytest
 from harness.analysis.results import Results
 from harness.environments.catalog import load_environments
 from harness.environments.locks import load_lock
-from harness.history.confirm import (
-    ConfirmationRun,
-    decide_all,
-    decide_finding,
-    group_findings,
-    plan_confirmation,
-)
+from harness.history.confirm import ConfirmationRun, decide_all, decide_finding, group_findings, plan_confirmation
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding, State
 from harness.model.environment import Device, Environment

@@ -87,12 +87,7 @@ def test_margin_segment_length_and_significance_are_options_and_errors_count():
 
 
 def test_values_without_a_standard_error_each_are_refused():
-    for values, errors in (
-        ([0.0], []),
-        ([math.nan] * 9, [0.1] * 9),
-        ([0.0] * 9, [-1.0] * 9),
-        ([0.0], [math.inf]),
-    ):
+    for values, errors in (([0.0], []), ([math.nan] * 9, [0.1] * 9), ([0.0] * 9, [-1.0] * 9), ([0.0], [math.inf])):
         with pytest.raises(ValueError, match="standard error"):
             detect_changes([(values, errors)])
 

@@ -25,8 +25,7 @@ def test_a_step_is_found_in_its_first_nights():
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [pytest.param(Kind.DRIFT, marks=pytest.mark.slow), pytest.param(Kind.REPLACED, marks=pytest.mark.campaign)],
+    "kind", [pytest.param(Kind.DRIFT, marks=pytest.mark.slow), pytest.param(Kind.REPLACED, marks=pytest.mark.campaign)]
 )
 def test_a_change_is_suspected_confirmed_and_has_one_issue(kind):
     simulated = whole(kind, 6, 0, cells=2)

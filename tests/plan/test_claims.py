@@ -81,9 +81,7 @@ def test_claims_of_another_device_or_of_environments_that_cannot_be_made_are_not
     wanted = claims.find_claims(["T#1"], [make_scenario(claim(visible=[Device.GPU]))])
     cells, absent = selected(wanted)
     assert cells == []
-    assert [(entry.reason, entry.advice) for entry in absent] == [
-        ("T#1 is claimed for a GPU", "Add --gpu."),
-    ] * 2
+    assert [(entry.reason, entry.advice) for entry in absent] == [("T#1 is claimed for a GPU", "Add --gpu.")] * 2
     assert selected(wanted, device=Device.GPU)[1] == []
     wanted = claims.find_claims(["T#1"], [make_scenario(claim())])
     cells, absent = selected(wanted, "tf2.21", missing=["tf2.21"])

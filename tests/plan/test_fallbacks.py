@@ -179,11 +179,7 @@ COMPILED = bare("compiled", "2.0", "compute_70")
 STEP = Scenario("step", Path("step.py"), "step", "", [], {"mode": ["graph", "eager"]}, "", ())
 
 
-def find(
-    instead: Mapping[str, Sequence[str]],
-    *environments: Environment,
-    needs: Sequence[Need] = (),
-) -> list[StandIn]:
+def find(instead: Mapping[str, Sequence[str]], *environments: Environment, needs: Sequence[Need] = ()) -> list[StandIn]:
     catalog = {environment.name: environment for environment in environments}
 
     def lock(name: str) -> Requirement:

@@ -23,9 +23,7 @@ SUITES = {
     "plain": [SuitePart("step", {"call": ["fit"]}), SuitePart("own", {})],
 }
 CATALOG = Catalog(
-    ["tf2.0"],
-    {"step": STEP, "own": OWN},
-    {name: Suite(name, name, ["*"], parts) for name, parts in SUITES.items()},
+    ["tf2.0"], {"step": STEP, "own": OWN}, {name: Suite(name, name, ["*"], parts) for name, parts in SUITES.items()}
 )
 
 

@@ -65,12 +65,7 @@ def test_a_grid_is_cut_into_blocks_that_have_its_labels():
     heads = [Head("call", is_label=True), *(Head(entry, is_number=True) for entry in "abcd")]
     table = Table("Grid", heads, [Line([Entry("fit"), *(Entry(f"{entry}.0") for entry in "1234")])], where=REPORT)
     lines = [squeeze(line) for line in print_block(table, 20).splitlines()]
-    assert [line for line in lines if line][1:] == [
-        "call a b",
-        "fit 1.0 2.0",
-        "call c d",
-        "fit 3.0 4.0",
-    ]
+    assert [line for line in lines if line][1:] == ["call a b", "fit 1.0 2.0", "call c d", "fit 3.0 4.0"]
     wide = [squeeze(line) for line in print_block(table, 60).splitlines()]
     assert "fit 1.0 2.0 3.0 4.0" in wide
 

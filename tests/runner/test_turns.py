@@ -7,18 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.model.launch import (
-    BESIDE_STARTS,
-    Interleave,
-    Job,
-    Launch,
-    Limits,
-    Outcome,
-    Role,
-    Sample,
-    Sampling,
-    Status,
-)
+from harness.model.launch import BESIDE_STARTS, Interleave, Job, Launch, Limits, Outcome, Role, Sample, Sampling, Status
 from harness.model.run import Plan
 from harness.runner.executor import RunExecutor
 from tests import runs
@@ -58,9 +47,7 @@ def test_all_launches_of_a_round_begin_and_take_turns_of_which_one_in_two_is_lon
 def beside(walk_: RunExecutor, *starts: int) -> RunExecutor:
     """The walk with launches that start on these CPUs, and are measured on the first."""
     return replace(
-        walk_,
-        starts=starts,
-        job=lambda cell, sampling: replace(job(cell, sampling), limits=Limits(cpus=starts[:1])),
+        walk_, starts=starts, job=lambda cell, sampling: replace(job(cell, sampling), limits=Limits(cpus=starts[:1]))
     )
 
 

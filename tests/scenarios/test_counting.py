@@ -33,9 +33,9 @@ def test_calls_are_counted_by_function_with_all_that_is_within_them():
     assert calls == 3
     assert gc.isenabled()
     assert (work["python"], work["c"], work["steps"]) == (8, 8, 2)
-    assert work["functions"] == {
-        "test_counting.py": {"step": [1, 15, 0], "leaf": [4, 8, 8], "middle": [3, 5, 0]},
-    }, "of a recursion, only the outermost call counts what is within"
+    assert work["functions"] == {"test_counting.py": {"step": [1, 15, 0], "leaf": [4, 8, 8], "middle": [3, 5, 0]}}, (
+        "of a recursion, only the outermost call counts what is within"
+    )
 
 
 def test_operations_sessions_and_traces_are_told_by_the_names_of_their_functions(monkeypatch):

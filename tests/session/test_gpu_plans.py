@@ -199,10 +199,7 @@ def test_what_the_catalogue_refuses_is_tried_if_it_is_requested(plan, snapshot):
 
 @pytest.mark.parametrize(
     "machines",
-    [
-        [(T4, "headline")],
-        *for_a_campaign([*itertools.product((T4, RTX3090, H100), ("headline", "seed", "gpu"))]),
-    ],
+    [[(T4, "headline")], *for_a_campaign([*itertools.product((T4, RTX3090, H100), ("headline", "seed", "gpu"))])],
     ids=["some", "all"],
 )
 def test_an_estimate_is_within_a_fifth_of_what_a_run_takes(plan, machines, tmp_path, monkeypatch):

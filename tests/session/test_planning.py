@@ -197,10 +197,7 @@ def test_what_stands_in_for_references_and_profiles(replacing):
 
 def test_where_nothing_runs_it_is_said_what_this_card_runs(plan, snapshot):
     errors = []
-    for card, options in (
-        (H100, {"environments": ["old"], "axes": {"way": ["fine", "raises"]}}),
-        (RTX5090, {}),
-    ):
+    for card, options in ((H100, {"environments": ["old"], "axes": {"way": ["fine", "raises"]}}), (RTX5090, {})):
         errors.append(catch_text(CannotRunHereError, plan(card, gpu=True, **options).refuse_nothing))
     assert errors == snapshot
     plan(H100, environments=["new"], gpu=True).refuse_nothing()

@@ -16,15 +16,7 @@ from harness.backends.docker.removal import remove_containers
 from harness.backends.protocol import RegisteredBackend
 from harness.backends.verification import Verification
 from harness.machine import host
-from harness.model.backend import (
-    BackendFacts,
-    GpuWay,
-    KeptImage,
-    LaunchHandle,
-    Preparation,
-    Progress,
-    WheelRecipe,
-)
+from harness.model.backend import BackendFacts, GpuWay, KeptImage, LaunchHandle, Preparation, Progress, WheelRecipe
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import GpuHost
@@ -227,12 +219,7 @@ class DockerBackend(RegisteredBackend):
         return self.images.unprepared(requirements)
 
     def prepare(
-        self,
-        requirements: Sequence[Requirement],
-        progress: Progress,
-        jobs: int | None = None,
-        *,
-        emulate: bool = False,
+        self, requirements: Sequence[Requirement], progress: Progress, jobs: int | None = None, *, emulate: bool = False
     ) -> Preparation:
         """Pull or build missing and outdated images, `jobs` at a time. The result contains each image's id."""
         prepared = self.images.prepare(requirements, progress, jobs, emulate=emulate)

@@ -104,11 +104,7 @@ class Builder:
             check_driver()
 
     def build(
-        self,
-        target: str,
-        settings: Mapping[str, str],
-        report: Callable[[str], object],
-        folder: Path | None = None,
+        self, target: str, settings: Mapping[str, str], report: Callable[[str], object], folder: Path | None = None
     ) -> str:
         """Build a target of the bake file. Return the failed step with its last lines; empty if the build succeeded.
 

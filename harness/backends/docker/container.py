@@ -17,14 +17,7 @@ from harness.backends.artifacts import Artifacts, read_archive
 from harness.backends.docker.engine import Engine, get_timeout, is_late, raise_as_sentences
 from harness.backends.docker.frames import STDERR, STDOUT, Frames
 from harness.backends.docker.removal import INTERRUPTED_SECONDS, REMOVAL_SECONDS, remove
-from harness.backends.docker.specification import (
-    CELL_LABEL,
-    FOLDER,
-    RUN_LABEL,
-    UID,
-    Specification,
-    make_options,
-)
+from harness.backends.docker.specification import CELL_LABEL, FOLDER, RUN_LABEL, UID, Specification, make_options
 from harness.backends.untrusted_text import Tail
 from harness.backends.worker import Ending, Read
 from harness.machine import sysfs

@@ -110,12 +110,7 @@ class Images:
         return DiskSpace(free, needed, len(missing), image_folder)
 
     def prepare(
-        self,
-        requirements: Sequence[Requirement],
-        progress: Progress,
-        jobs: int | None = None,
-        *,
-        emulate: bool = False,
+        self, requirements: Sequence[Requirement], progress: Progress, jobs: int | None = None, *, emulate: bool = False
     ) -> Preparation:
         """Pull or build images that aren't up to date. The result has the id of each image.
 

@@ -93,10 +93,7 @@ def _suggest_rounds(
     lookup, cell = settled_cells[0]
     further, duration_text = rounds - lookup.rounds_of(cell), _format_duration(results, rounds, lookup, cell)
     end = "." if results.machines else ":"  # a merged run can't be continued
-    yield Text(
-        f"{counted(further, 'more round')}{duration_text} would probably settle {which}{end}",
-        where=REPORT,
-    )
+    yield Text(f"{counted(further, 'more round')}{duration_text} would probably settle {which}{end}", where=REPORT)
     if not results.machines:
         yield Code(_make_command(results.run, "--rounds", str(rounds), "--unsettled"), where=REPORT)
 

@@ -179,9 +179,7 @@ def _list_columns(results: Results, lines: Sequence[_HeadlineLine]) -> Iterator[
     yield from _list_time_columns(lines, subject, base, has_unit=not other_tables)
     yield from _list_ratio_columns(results, lines, "ratio" if other_tables else f"{names.measure(table)} ratio")
     yield Column(
-        "verdict",
-        lambda line: Entry(line.finding.verdict or NO_VERDICT, _stands_out(results, line)),
-        is_verdict=True,
+        "verdict", lambda line: Entry(line.finding.verdict or NO_VERDICT, _stands_out(results, line)), is_verdict=True
     )
     if not has_one_scenario:
         yield Column("others", partial(_count_others, results), is_optional=True, where=EVERYWHERE ^ Where.TERMINAL)

@@ -232,11 +232,7 @@ def make_statements(results: Results) -> Iterator[Section]:
             tables.append(tabulate_by_environment(caption, LABELS, environments, deviating_lines, where=Where.TERMINAL))
             deviating_names += [_name_line(line, environments) for line in deviating_lines]
     summary = [Text(f"Not as stated: {list_names(deviating_names)}.", where=FILES)] if deviating_names else []
-    yield Section(
-        "Claims checked against the source",
-        "statements",
-        [*summary, *tables],
-    )
+    yield Section("Claims checked against the source", "statements", [*summary, *tables])
 
 
 def describe(results: Results) -> str:
@@ -265,10 +261,9 @@ def _list_statement_lines(statement: Statement, environments: Sequence[str]) -> 
     ]
     # the device comes after the axes of the header
     by_cell = {
-        (
-            (*(check.cell.axes[axis] for axis in axes), check.cell.device.value),
-            check.cell.environment,
-        ): _check_value(check)
+        ((*(check.cell.axes[axis] for axis in axes), check.cell.device.value), check.cell.environment): _check_value(
+            check
+        )
         for check in statement.checks
     }
     condition = [names.label(scenario, axis, value) for axis, value in expectation.when.items()]

@@ -41,10 +41,7 @@ def _make_sections(results: Results, name: str) -> Iterator[Section]:
 
 def make_comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Block]:
     """Yield the table of comparisons, its charts and the counts of verdicts."""
-    table_columns = [
-        *make_label_columns(table, lambda line: line.row),
-        *make_columns(results, table, compared),
-    ]
+    table_columns = [*make_label_columns(table, lambda line: line.row), *make_columns(results, table, compared)]
     # a line chart over releases replaces the chart of ratios
     drawn_pairs = releases.select_drawn_pairs(results, table, compared)
     other_lines = [line for line in compared if (line.compared.cell, line.compared.other) not in drawn_pairs]
@@ -70,11 +67,7 @@ def make_columns(
             else _list_ratio_columns(results, table, compared)
         ),
         Column("verdict", lambda line: line.compared.verdict or "", is_optional=True, is_verdict=True),
-        Column(
-            REMARKS,
-            lambda line: make_remark(results, line.compared, of=line.table.quantity),
-            is_optional=True,
-        ),
+        Column(REMARKS, lambda line: make_remark(results, line.compared, of=line.table.quantity), is_optional=True),
     ]
 
 

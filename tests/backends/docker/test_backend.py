@@ -178,10 +178,7 @@ def test_launches_get_gpus_by_the_way_that_worked_once_it_was_tried(backend, tri
     assert backend.facts().gpus_by == ""
     backend.check_gpus(["0"])
     assert backend.access == GpuAccess(GpuWay.CDI, ("0",))
-    assert backend.try_gpus([MADE]) == [
-        "Containers don't get GPUs through CDI. It is old. Make it anew.",
-        BY_RUNTIME,
-    ]
+    assert backend.try_gpus([MADE]) == ["Containers don't get GPUs through CDI. It is old. Make it anew.", BY_RUNTIME]
     assert backend.access == GpuAccess(GpuWay.RUNTIME)
     assert backend.facts().gpus_by == "the runtime nvidia"
     assert backend.try_gpus([MADE]) == []

@@ -104,11 +104,7 @@ def test_a_gpu_is_good_unless_it_is_shared_or_divided(snapshot):
 
 
 WELL = Settings(
-    persistence=True,
-    power_limit_watts=400.0,
-    power_limit_default_watts=400.0,
-    compute_mode="default",
-    display=False,
+    persistence=True, power_limit_watts=400.0, power_limit_default_watts=400.0, compute_mode="default", display=False
 )
 #: A card whose clocks cannot be locked, so that nothing is said of them.
 PASCAL = replace(CARD, capability=(6, 1), settings=WELL)

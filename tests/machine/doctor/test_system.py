@@ -112,11 +112,7 @@ def test_a_core_of_ones_own_is_good_where_it_is_known(snapshot):
     pairs, every = cores((0, 2), (1, 3)), (0, 1, 2, 3)
     checks = {
         "good": [check(cores((0,), (1,)), (1,), (0, 1)), check(pairs, (3,), every)],
-        "warn": [
-            check(cores((0, 1)), (1,), (0, 1)),
-            check(pairs, (3,), (0, 2, 3)),
-            check(pairs, (1, 3), every),
-        ],
+        "warn": [check(cores((0, 1)), (1,), (0, 1)), check(pairs, (3,), (0, 2, 3)), check(pairs, (1, 3), every)],
         "unknown": [
             check(cores((0,), (1,), virtual=True), (1,), (0, 1)),
             check(cores((0,), (1,), virtual=None), (1,), (0, 1)),

@@ -9,13 +9,7 @@ from harness.model.environment import Device
 from harness.model.gpu import UsedGpu
 from harness.model.launch import Limits
 from harness.report.blocks import Items, Where
-from harness.report.sections.run_info import (
-    SCRIPT_CHARACTERS,
-    describe_machine,
-    list_facts,
-    list_pairs,
-    make_sections,
-)
+from harness.report.sections.run_info import SCRIPT_CHARACTERS, describe_machine, list_facts, list_pairs, make_sections
 from tests.factories import cell, cells, launch, rounds, run, scenario
 from tests.report.sections.reading import everything, make, strong, summaries, text
 
