@@ -28,14 +28,20 @@ class FoundScenarios:
     broken: Mapping[str, FileError]
 
 
-def find_scenarios(project: Project, named: Collection[str] = ()) -> FoundScenarios:
-    """Return every scenario of the project, sorted by name. `named` is the same as in `find_scenario_files`."""
+def find_scenarios(
+    project: Project, named: Collection[str] = (), only: Collection[str] | None = None
+) -> FoundScenarios:
+    """Return the scenarios of the project, sorted by name: all, or those in `only`.
+
+    `named` is the same as in `find_scenario_files`.
+    """
     scenarios, errors = {}, {}
     for path in find_scenario_files(project, named):
-        try:
-            scenarios[path.stem] = load_scenario(path)
-        except FileError as error:
-            errors[path.stem] = error
+        if only is None or path.stem in only:
+            try:
+                scenarios[path.stem] = load_scenario(path)
+            except FileError as error:
+                errors[path.stem] = error
     return FoundScenarios(scenarios, errors)
 
 

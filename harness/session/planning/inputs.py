@@ -17,7 +17,8 @@ from harness.model.environment import Device
 from harness.model.errors import FileError, HarnessError, UsageError
 from harness.model.gpu import CPU_ALONE, GpuHost
 from harness.model.launch import Limits
-from harness.model.scenario import CPUS, DEFAULT_SUITE, DEVICE, Scenario
+from harness.model.scenario import CPUS, DEFAULT_SUITE, DEVICE, Scenario, Suite
+from harness.model.settings import SETTINGS
 from harness.plan import claims, settings
 from harness.plan.selection import Catalog, Selection, remove_broken, resolve
 from harness.project import Project
@@ -93,9 +94,9 @@ def load_scenarios(draft: Draft) -> Draft:
     Raises UsageError for unknown names, and FileError if all selected scenarios have invalid files.
     """
     request = draft.request
-    scenarios, errors, names = _load_files(draft.project, request.scenarios)
     suites, findings = read_suites(draft.project)
     findings.check()
+    scenarios, errors, names = _load_files(draft.project, request, suites.get(draft.suite))
     catalog = Catalog(environments=(), scenarios=scenarios, suites=suites)
     selection = Selection(suite=draft.suite, scenarios=names, axes=request.axes)
     selection, catalog, refused = _drop_invalid(selection, catalog, errors)
@@ -114,14 +115,21 @@ def load_scenarios(draft: Draft) -> Draft:
     )
 
 
-def _load_files(project: Project, texts: Sequence[str]) -> tuple[dict[str, Scenario], dict[str, FileError], list[str]]:
-    """Return the scenarios of the project and of the given files, and the errors of invalid ones, by name.
+def _load_files(
+    project: Project, request: LaunchRequest, suite: Suite | None
+) -> tuple[dict[str, Scenario], dict[str, FileError], list[str]]:
+    """Return the scenarios of the project and of the requested files, and the errors of invalid ones, by name.
 
-    The last value has the given names and globs, in which files are replaced by the names of their scenarios.
+    Scenarios that the request and its suite don't name are left out, unless an error must list all of them. The last
+    value has the requested names and globs, in which files are replaced by the names of their scenarios.
     """
-    listing = find_scenarios(project, texts)
+    texts = request.scenarios
+    paths = {path.stem: path.resolve() for path in find_scenario_files(project, texts)}
+    listing = find_scenarios(project, texts, _find_needed(request, suite, list(paths)))
+    known_axes = {axis for scenario in listing.scenarios.values() for axis in scenario.axes}
+    if not {*request.axes} <= {*known_axes, *SETTINGS, CPUS}:
+        listing = find_scenarios(project, texts)
     scenarios, errors, names = dict(listing.scenarios), dict(listing.broken), []
-    paths = {path.stem: path.resolve() for path in find_scenario_files(project)}
     for text in texts:
         if not text.endswith(".py"):
             names.append(text)
@@ -137,6 +145,19 @@ def _load_files(project: Project, texts: Sequence[str]) -> tuple[dict[str, Scena
             except FileError as error:
                 errors[path.stem] = error
     return scenarios, errors, names
+
+
+def _find_needed(request: LaunchRequest, suite: Suite | None, known: Sequence[str]) -> list[str] | None:
+    """Return the names of the scenarios that a request and its suite name; None for all scenarios."""
+    if request.claims or not (suite or request.scenarios):
+        return None
+    names = [Path(text).stem for text in request.scenarios if text.endswith(".py")]
+    patterns = [text for text in request.scenarios if not text.endswith(".py")]
+    try:
+        named = resolve([*patterns, *(part.scenario for part in (suite.parts if suite else ()))], known, "scenario")
+    except UsageError:
+        return None
+    return [*names, *named]
 
 
 def _drop_invalid(
