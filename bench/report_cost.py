@@ -67,7 +67,7 @@ def _large(cells: int, launches: int, observations: int) -> list[tuple[str, str]
 
 
 def _call_apart(function: Callable[..., Any], *arguments: object) -> Any:
-    """Call a function in a new process, because the peak memory of a command includes that of the process before it."""
+    """Call a function in a new process, so that this process stays small: a command reports its memory as its own."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
 
