@@ -129,12 +129,12 @@ class UsedGpu:
     capability: Capability
     pci: str = ""
 
-    def may_be(self, card: Gpu) -> bool:
+    def may_be(self, gpu: Gpu) -> bool:
         """Return whether this may be the given GPU, or one of its MIG instances, which have the same address.
 
         If one of the two addresses isn't known, the compute capabilities are compared instead.
         """
-        return self.pci == card.pci if self.pci and card.pci else self.capability == card.capability
+        return self.pci == gpu.pci if self.pci and gpu.pci else self.capability == gpu.capability
 
 
 def describe_gpu(gpu: Gpu | UsedGpu) -> str:
@@ -143,9 +143,9 @@ def describe_gpu(gpu: Gpu | UsedGpu) -> str:
     return f"{gpu.name} ({', '.join(facts)})"
 
 
-def format_instances(card: Gpu) -> str:
+def format_instances(gpu: Gpu) -> str:
     """Format the instances of a divided GPU, with the names for `--gpus`. The text is empty without instances."""
-    return ", ".join(f"{instance.index} {instance.profile} ({instance.uuid})" for instance in card.instances)
+    return ", ".join(f"{instance.index} {instance.profile} ({instance.uuid})" for instance in gpu.instances)
 
 
 def find_differing(first: Any, second: Any, but: Sequence[str] = ()) -> list[tuple[str, Any, Any]]:
