@@ -48,7 +48,7 @@ class Metadata(MetadataHookInterface):
     """The metadata that depend on the address of the repository."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Called for every build."""
+        """Set the description and the addresses, for every build."""
         server, name = (os.environ.get(f"GITHUB_{each}", "") for each in ("SERVER_URL", "REPOSITORY"))
         repository = os.environ.get("HARNESS_REPOSITORY") or (f"{server}/{name}" if server and name else "")
         text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
@@ -61,7 +61,7 @@ class PackageData(BuildHookInterface[Any]):
     """An editable installation gets no copy: it reads the files where they are."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Called before the wheel is built."""
+        """Add the data files, before the wheel is built."""
         if version == "editable":
             return
         root, self._scratch = Path(self.root), tempfile.mkdtemp()

@@ -274,21 +274,10 @@ def excessive_names(shares: Mapping[str, float]) -> list[str]:
     ]
 
 
-def summaries(paths: Sequence[str] = (".",)) -> dict[str, int]:
-    """Return how many docstrings of each file have a summary that isn't imperative (Ruff's D401)."""
-    command = [sys.executable, "-m", "ruff", "check", "--select", "D401", "--output-format", "json", "--exit-zero"]
-    completed = subprocess.run([*command, *paths], cwd=ROOT, capture_output=True, text=True, check=True)
-    return dict(Counter(finding["filename"].removeprefix(f"{ROOT}/") for finding in json.loads(completed.stdout)))
-
-
 def current() -> dict[str, dict]:
     """Return the counts of the checkout, in the format of the baseline."""
     counts = {str(path.relative_to(ROOT)): counted(path) for path in files()}
-    return {
-        "sentences": {name: count for name, count in counts.items() if count},
-        "summaries": dict(sorted(summaries().items())),
-        "names": forbidden_names(),
-    }
+    return {"sentences": {name: count for name, count in counts.items() if count}, "names": forbidden_names()}
 
 
 def load_baseline() -> dict[str, dict]:
@@ -311,10 +300,6 @@ def problems(counts: Mapping[str, dict], baseline: Mapping[str, dict], allowance
             messages.append(
                 f"{name}: {count} flagged sentences ({kind}), at most {limit}. See: python -m tests.style --show {name}"
             )
-    for name, (count, limit) in excess(counts["summaries"], baseline["summaries"]).items():
-        messages.append(
-            f"{name}: {count} summaries aren't imperative, at most {limit}. See: ruff check --select D401 {name}"
-        )
     for name, (count, limit) in excess(counts["names"], baseline["names"]).items():
         messages.append(f"{name}: {count} definitions, at most {limit}. Choose a name as docs/dev/style.md says.")
     return messages
@@ -328,11 +313,10 @@ def lowered(counts: Mapping[str, dict], baseline: Mapping[str, dict]) -> dict[st
         kinds = {kind: min(count, of_file[kind]) for kind, count in allowed.items() if kind in of_file}
         if kinds:
             sentences[name] = kinds
-    rest = {
-        part: {name: min(count, counts[part][name]) for name, count in baseline[part].items() if name in counts[part]}
-        for part in ("summaries", "names")
+    names = {
+        name: min(count, counts["names"][name]) for name, count in baseline["names"].items() if name in counts["names"]
     }
-    return {"sentences": sentences, **rest}
+    return {"sentences": sentences, "names": names}
 
 
 def write_baseline(baseline: Mapping[str, dict]) -> None:

@@ -80,17 +80,16 @@ def test_a_rule_flags_the_habit_and_not_plain_english():
 
 
 def test_a_count_that_rises_is_a_problem():
-    baseline = {"sentences": {"a.md": {"docs": 2}}, "summaries": {"a.py": 1}, "names": {"class Card": 1}}
+    baseline = {"sentences": {"a.md": {"docs": 2}}, "names": {"class Card": 1}}
     allowances = {"a.md": {"docs": 0}, "new.md": {"docs": 1}}
 
-    def messages(sentences: dict, summaries: int = 1, name: str = "class Card", times: int = 1) -> list[str]:
-        counts = {"sentences": sentences, "summaries": {"a.py": summaries}, "names": {name: times}}
+    def messages(sentences: dict, name: str = "class Card", times: int = 1) -> list[str]:
+        counts = {"sentences": sentences, "names": {name: times}}
         return [problem.split(".")[0] for problem in style.problems(counts, baseline, allowances)]
 
     assert messages({"a.md": {"docs": 2}, "new.md": {"docs": 1}}) == []
     assert messages({"a.md": {"docs": 1}}) == []
     assert len(messages({"a.md": {"docs": 3}})) == 1
     assert len(messages({"new.md": {"docs": 2}})) == 1
-    assert len(messages({}, summaries=2)) == 1
     assert len(messages({}, times=2)) == 1
     assert len(messages({}, name="class Told")) == 1
