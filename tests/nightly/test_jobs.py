@@ -1,4 +1,4 @@
-"""The jobs of a night and their artifacts."""
+"""The jobs of a nightly run, and their artifacts."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The plan of a night, and the wait for its machines."""
+"""The plan of a nightly run, and the job that waits for its machines."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a runner gets before it measures: uv, Python, locked packages, and images."""
+"""The preparation of a runner: uv, Python, locked packages and images."""
 
 import hashlib
 import os
