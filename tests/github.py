@@ -6,7 +6,9 @@
 import argparse
 import json
 import os
+import shutil
 import sys
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,8 @@ class Repository:
             "--comment",
             "--limit",
             "--jq",
+            "--pattern",
+            "--dir",
         ):
             parser.add_argument(name)
         parser.add_argument("--label", action="append", default=[])
@@ -80,7 +84,7 @@ class Repository:
         parser.add_argument("words", nargs="+")
         options = parser.parse_intermixed_args(words)
         try:
-            return self._done(options, body)
+            return self._download(options) if options.dir else self._done(options, body)
         except RefusedError:
             if check:
                 raise
@@ -119,6 +123,15 @@ class Repository:
         else:
             raise AssertionError(f"no stand-in for gh {command}")
         return f"https://github.com/{REPOSITORY}/issues/{arguments[0] if arguments else len(self.issues)}"
+
+    def _download(self, options: argparse.Namespace) -> str:
+        """Copy artifacts, each into a folder of its name."""
+        paths = [path for path in Path(os.environ["ARTIFACTS"]).iterdir() if fnmatchcase(path.name, options.pattern)]
+        if not paths:
+            raise RefusedError("no artifact matches any of the names or patterns provided")
+        for path in paths:
+            shutil.copytree(path, Path(options.dir) / path.name)
+        return ""
 
     def _looked_up(self, options: argparse.Namespace, body: str | None) -> str:
         if options.words[0] == "pr":

@@ -174,7 +174,8 @@ class Runner:
         hosted = "self-hosted" not in labels
         shared = {
             **os.environ, **self.environ, **environ, **{key: str(path) for key, path in files.items()},
-            "RUNNER_TEMP": str(temporary), "RUNNER_ENVIRONMENT": "github-hosted" if hosted else "self-hosted",
+            "ARTIFACTS": str(self.artifacts), "RUNNER_TEMP": str(temporary),
+            "RUNNER_ENVIRONMENT": "github-hosted" if hosted else "self-hosted",
         }  # fmt: skip
         job = JobResult("success")
         within = {**context, "runner": {"temp": str(temporary)}}
@@ -236,9 +237,10 @@ class Runner:
                 artifact = self.artifacts / parameters.get("name", "github-pages")
                 (shutil.copytree if source.is_dir() else _copy_into)(source, artifact)
         elif uses.startswith("actions/download-artifact@"):
-            for artifact in sorted(self.artifacts.iterdir()):
-                if fnmatchcase(artifact.name, parameters["pattern"]):
-                    shutil.copytree(artifact, workspace / parameters["path"] / artifact.name, dirs_exist_ok=True)
+            matching = [path for path in self.artifacts.iterdir() if fnmatchcase(path.name, parameters["pattern"])]
+            for artifact in matching:  # a single one gets no folder of its name
+                folder = workspace / parameters["path"] / (artifact.name if len(matching) > 1 else "")
+                shutil.copytree(artifact, folder, dirs_exist_ok=True)
         elif uses.startswith("./"):
             action = yaml.safe_load((workspace / uses / "action.yml").read_text())
             defaults = {key: value.get("default", "") for key, value in action["inputs"].items()}
