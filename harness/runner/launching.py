@@ -140,7 +140,7 @@ class Launching:
         self.move()  # again, because a library may have moved its threads back
         self._send("measure")
 
-    def turn(self, place: int, samples: int = 1) -> None:
+    def turn(self, place: int, samples: int) -> None:
         """Let the launch take one turn with some samples. `place` is its position in the turn, from 0."""
         self.turn_seconds += self._send("turn" if samples == 1 else f"turn {samples}") / samples
         if self.waits:

@@ -109,7 +109,7 @@ def describe(results: Results) -> str:
 def _describe_line(results: Results, points: Sequence[ReleasePoint]) -> str:
     """Return a clause: `slower than tf1.14 in tf2.0 (2.55×); no clear difference in tf2.1`."""
     stretches, base = split_line(points, results.margin), results.run.reference
-    measure = names.measure(results.answers[0].table)
+    measure = next(names.measure(point.line.table) for point in points if point.line)
     parts: list[str] = []
     for verdict, word in _WORDS.items():
         places = [f"{stretch.name} ({stretch.ratios})" for stretch in stretches if stretch.verdict is verdict]
