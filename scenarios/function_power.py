@@ -18,7 +18,7 @@
 # [[tool.harness.compare]]
 # name    = "function vs eager"
 # along   = "mode"
-# plus    = "function"              # positive when the function is faster
+# plus    = "function"
 # against = "eager"
 # [[tool.harness.compare]]
 # name    = "eager vs a function switched to eager"

@@ -17,7 +17,7 @@
 # [[tool.harness.compare]]
 # name    = "function vs eager"
 # along   = "mode"
-# plus    = "function"              # positive when tracing and calling the function takes less time
+# plus    = "function"
 # against = "eager"
 # [[tool.harness.compare]]
 # name    = "flat vs nested"

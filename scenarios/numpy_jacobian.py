@@ -21,7 +21,7 @@
 # [[tool.harness.compare]]
 # name    = "compiled vs eager"
 # along   = "mode"
-# plus    = "compiled"              # positive when the function is faster
+# plus    = "compiled"
 # against = "eager"
 # [[tool.harness.compare]]
 # name  = "release vs release"

@@ -22,7 +22,7 @@
 # [[tool.harness.compare]]
 # name    = "vectorized_map vs map_fn"
 # along   = "method"
-# plus    = "vectorized_map"        # positive when it is faster
+# plus    = "vectorized_map"
 # against = "map_fn"
 # [[tool.harness.compare]]
 # name    = "compiled vs eager"

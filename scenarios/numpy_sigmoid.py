@@ -23,7 +23,7 @@
 # [[tool.harness.compare]]
 # name    = "tnp vs NumPy"
 # along   = "variant"
-# plus    = "tnp"                   # positive when it is faster than NumPy
+# plus    = "tnp"
 # against = "numpy"
 # [[tool.harness.compare]]
 # name    = "compiled tnp vs NumPy"

@@ -13,7 +13,7 @@ from bench.simulation.nightly_tables import print_confirmations, print_correlate
 from bench.simulation.other_rules import print_other_rules
 from bench.simulation.percentiles import print_percentiles
 from bench.simulation.settling import print_settling
-from bench.simulation.sharing import print_all_sizes, print_correction_errors, print_wrong_corrections
+from bench.simulation.sharing import print_correction_errors, print_wrong_corrections
 from bench.simulation.stopping_tables import print_claims, print_continued, print_saved, print_stopping
 from bench.simulation.trends import print_trends
 from bench.simulation.verdict_tables import print_errors, print_kinds, print_mixtures, print_noises, print_power
@@ -58,7 +58,6 @@ def _print_looks(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
 def _print_contention(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     print_correction_errors(4 * tables, seed)
     print_wrong_corrections(tables, seed)
-    print_all_sizes(tables, seed)
 
 
 def _make_single_part(function: Callable[[int, int], None], factor: int = 1) -> Part:

@@ -300,26 +300,3 @@ def print_wrong_corrections(tables: int, seed: int) -> None:
         "wrong difference",
     ]
     print_table([*heads, "coverage", *(f"{effect:.0%} slower" for effect in effects)], rows)
-
-
-def print_all_sizes(tables: int, seed: int) -> None:
-    """Print the worst results over 1 to 32 comparisons and three to five rounds, with the wider intervals.
-
-    `3.0 % (1, 5)` is the value for one comparison and five rounds.
-    """
-    print("\n## CPU contention in tables of every size\n")
-    rows = []
-    for share, wrong in product((0.1, 0.3), (Wrong.LAUNCH, Wrong.CELL)):
-        found = {}
-        for comparisons, rounds in product((1, 4, 16, 32), (3, 4, 5)):
-            count = tables * {1: 4, 4: 2}.get(comparisons, 1)
-            kind, shared = table(comparisons, 0.02, turns=True), Shared(share, Varies.STEADY, wrong)
-            _, found[comparisons, rounds], _ = simulate_tables(kind, rounds, count, shared, (), seed=seed)
-        worst = [
-            max((results.false, size) for size, results in found.items()),
-            max((results.edge, size) for size, results in found.items()),
-            min((results.covered, size) for size, results in found.items()),
-        ]
-        shown = [f"{format_percent(value)} ({comparisons}, {rounds})" for value, (comparisons, rounds) in worst]
-        rows.append([f"{share:.0%}", wrong, *shown])
-    print_table(["CPU share lost", "what is subtracted", "false alarms", "wrong difference", "own intervals"], rows)

@@ -178,7 +178,7 @@ def _format_axes(axes: "Axes") -> str:
 def _describe_comparison(comparison: "Comparison") -> str:
     text = f"{comparison.name}: between values of {comparison.along}"
     if comparison.plus:
-        text += f", positive when {comparison.plus} is faster than {comparison.against or 'another'}"
+        text += f", below 1 if {comparison.plus} is faster than {comparison.against or 'another'}"
     picks = [
         f"{_format_axes(pick.axes)} if {' and '.join(pick.requires) or 'no earlier entry fits'}"
         for pick in comparison.pick

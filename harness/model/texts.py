@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 
 #: LISTED: the largest number of names that an error lists. NEAREST: the number of most similar names that it lists if
 #: there are more names.
@@ -177,3 +178,14 @@ def _rate_likeness(typed: str, name: str) -> tuple[bool, float]:
 def normalize_name(name: str) -> str:
     """Normalize a name for comparisons: lower case, with `_` for each space and dash."""
     return re.sub(r"[\s_-]", "_", name.casefold())
+
+
+def match_names(pattern: str, names: Sequence[str]) -> list[str]:
+    """Return the names that a pattern matches. An equal name takes precedence.
+
+    Case is ignored, and `-`, `_` and spaces are equivalent: `op-by-op` finds `op_by_op`. Ranges such as `[0-5]` stay.
+    """
+    parts = re.split(r"(\[[^\]]+\])", pattern)
+    normalized = "".join(part.casefold() if part.startswith("[") else normalize_name(part) for part in parts)
+    equal = [name for name in names if name == pattern]
+    return equal or [name for name in names if fnmatchcase(normalize_name(name), normalized)]

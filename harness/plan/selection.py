@@ -3,14 +3,13 @@
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 
 from harness.model import settings
 from harness.model.environment import LINES, Device
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.scenario import CPUS, ENVIRONMENT, Cell, Scenario, Suite, SuitePart
 from harness.model.settings import open_to
-from harness.model.texts import find_nearest, list_valid_names, normalize_name
+from harness.model.texts import find_nearest, list_valid_names, match_names
 from harness.toml import Findings, Key, list_choices
 
 #: The largest number of cells in a run. At one second per launch, one launch of each cell would take more than a day.
@@ -47,26 +46,17 @@ class Catalog:
 
 
 def resolve(patterns: Iterable[str], names: Sequence[str], kind: str) -> list[str]:
-    """Return the `names` that each pattern matches, in the order of the patterns, without duplicates.
+    """Return the `names` that each pattern matches (`match_names`), in the order of the patterns, without duplicates.
 
-    Case is ignored, and `-`, `_` and spaces are equivalent: `op-by-op` finds `op_by_op`. Raises UsageError, with the
-    most similar names, for a pattern that matches nothing.
+    Raises UsageError, with the most similar names, for a pattern that matches nothing.
     """
     chosen: dict[str, None] = {}
     for pattern in patterns:
-        matching = [name for name in names if name == pattern] or [
-            name for name in names if fnmatchcase(normalize_name(name), _normalize_pattern(pattern))
-        ]
+        matching = match_names(pattern, names)
         if not matching:
             raise make_unknown_error(pattern, names, kind)
         chosen.update(dict.fromkeys(matching))
     return list(chosen)
-
-
-def _normalize_pattern(pattern: str) -> str:
-    """Normalize a pattern like a name (`normalize_name`), but keep ranges such as `[0-5]`."""
-    parts = re.split(r"(\[[^\]]+\])", pattern)
-    return "".join(part.casefold() if part.startswith("[") else normalize_name(part) for part in parts)
 
 
 def make_unknown_error(typed: str, names: Sequence[str], kind: str) -> UsageError:

@@ -3,7 +3,7 @@
 Also writes scenarios that harness generates into the user's cache.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from harness import toml
 from harness.files import get_cache_dir, hash_files, is_link_elsewhere, read, write_atomically
 from harness.model.errors import FileError, Problem, UsageError, explain_unwritable
 from harness.model.scenario import ENVIRONMENT, Scenario, Suite, SuitePart
+from harness.model.texts import match_names
 from harness.project import Project
 from harness.scenarios import header
 from harness.toml import Findings, TomlDocument
@@ -29,19 +30,23 @@ class FoundScenarios:
 
 
 def find_scenarios(
-    project: Project, named: Collection[str] = (), only: Collection[str] | None = None
+    project: Project, named: Collection[str] = (), patterns: Sequence[str] | None = None
 ) -> FoundScenarios:
-    """Return the scenarios of the project, sorted by name: all, or those in `only`.
+    """Return the scenarios of the project, sorted by name: all, or those that match patterns (`match_names`).
 
-    `named` is the same as in `find_scenario_files`.
+    If a pattern matches none, return all, so that an error can list them. `named` is the same as in
+    `find_scenario_files`.
     """
+    paths = {path.stem: path for path in find_scenario_files(project, named)}
+    matches = [list(paths)] if patterns is None else [match_names(pattern, list(paths)) for pattern in patterns]
+    needed = {name for match in matches for name in match} if all(matches) else {*paths}
     scenarios, errors = {}, {}
-    for path in find_scenario_files(project, named):
-        if only is None or path.stem in only:
+    for name, path in paths.items():
+        if name in needed:
             try:
-                scenarios[path.stem] = load_scenario(path)
+                scenarios[name] = load_scenario(path)
             except FileError as error:
-                errors[path.stem] = error
+                errors[name] = error
     return FoundScenarios(scenarios, errors)
 
 

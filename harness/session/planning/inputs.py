@@ -1,7 +1,7 @@
 """The first steps of a plan: the devices, limits and GPUs, and then scenarios, suites and environments."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,7 +125,7 @@ def _load_files(
     """
     texts = request.scenarios
     paths = {path.stem: path.resolve() for path in find_scenario_files(project, texts)}
-    listing = find_scenarios(project, texts, _find_needed(request, suite, list(paths)))
+    listing = find_scenarios(project, texts, _list_patterns(request, suite, paths))
     known_axes = {axis for scenario in listing.scenarios.values() for axis in scenario.axes}
     if not {*request.axes} <= {*known_axes, *SETTINGS, CPUS}:
         listing = find_scenarios(project, texts)
@@ -147,17 +147,13 @@ def _load_files(
     return scenarios, errors, names
 
 
-def _find_needed(request: LaunchRequest, suite: Suite | None, known: Sequence[str]) -> list[str] | None:
-    """Return the names of the scenarios that a request and its suite name; None for all scenarios."""
+def _list_patterns(request: LaunchRequest, suite: Suite | None, known: Collection[str]) -> list[str] | None:
+    """Return the patterns of the project's scenarios that a request and its suite name; None for all scenarios."""
     if request.claims or not (suite or request.scenarios):
         return None
-    names = [Path(text).stem for text in request.scenarios if text.endswith(".py")]
-    patterns = [text for text in request.scenarios if not text.endswith(".py")]
-    try:
-        named = resolve([*patterns, *(part.scenario for part in (suite.parts if suite else ()))], known, "scenario")
-    except UsageError:
-        return None
-    return [*names, *named]
+    texts = [*request.scenarios, *(part.scenario for part in (suite.parts if suite else ()))]
+    stems = {text: Path(text).stem for text in texts if text.endswith(".py")}
+    return [stems.get(text, text) for text in texts if text not in stems or stems[text] in known]
 
 
 def _drop_invalid(
