@@ -18,6 +18,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from harness.backends.untrusted_text import join_lines
@@ -48,6 +49,12 @@ _LINE_BYTES = 64 * 1024
 
 def get_version() -> str | None:
     """Return the version of `docker buildx`; None if there is no such command."""
+    return _read_version(os.environ.get("PATH", ""))
+
+
+@cache
+def _read_version(_path: str) -> str | None:
+    """Return the version of `docker buildx` on this PATH, which a command asks for several times."""
     try:
         process = subprocess.run(["docker", "buildx", "version"], capture_output=True, text=True, check=False)
     except OSError:
