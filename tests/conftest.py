@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,6 +31,12 @@ settings.register_profile("harness", deadline=None)
 settings.load_profile("harness")
 
 ROOT = Path(__file__).parents[1]
+
+
+def copy_part(name: str, root: Path) -> None:
+    """Copy a folder of this checkout, without bytecode: other tests write its temporary files at the same time."""
+    shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+
 
 # in a shell's background job Ctrl-C is ignored, and under nohup SIGHUP: by all that a test starts and interrupts, too
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -17,7 +17,7 @@ import pytest
 
 from harness import DISTRIBUTION, __version__
 from tests.cli.conftest import stored
-from tests.conftest import ROOT
+from tests.conftest import ROOT, copy_part
 from tests.runs import launch, run
 
 #: A Markdown link to a file.
@@ -164,7 +164,7 @@ def test_a_new_scenario_lies_in_this_folder_beside_those_of_the_harness(installe
 def test_a_project_that_is_named_is_read_and_the_templates_are_the_harnesss_own(installed, tmp_path):
     project = tmp_path / "project"
     for name in ("images", "scenarios"):
-        shutil.copytree(ROOT / name, project / name)
+        copy_part(name, project)
     shutil.copy(ROOT / "docker-bake.hcl", project)
     (project / "scenarios" / "train_batch.py").unlink()
     named = {"HARNESS_PROJECT": str(project)}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, copy_part
 from tests.documents import find_blocks
 from tests.workflow import run_script
 
@@ -23,7 +23,7 @@ def blocks(language: str = "") -> list[str]:
 def project(tmp_path: Path) -> Path:
     """A project with the real environments, the kit, and the guide's example as its one scenario."""
     shutil.copy(ROOT / "docker-bake.hcl", tmp_path)
-    shutil.copytree(ROOT / "scenarios" / "kit", tmp_path / "scenarios" / "kit")
+    copy_part("scenarios/kit", tmp_path)
     (example,) = blocks("python")
     (tmp_path / "scenarios" / "squares.py").write_text(example)
     return tmp_path

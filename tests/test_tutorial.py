@@ -13,7 +13,7 @@ from bench.examples import EXAMPLES, LAUNCHES
 from harness import session
 from harness.cli import launch_counter
 from tests.commands import run_harness
-from tests.conftest import ROOT
+from tests.conftest import ROOT, copy_part
 from tests.documents import find_blocks
 
 #: What a page shows in place of lines, or of a part of a message.
@@ -43,8 +43,8 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "docker-bake.hcl", tmp_path)
-    shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
-    shutil.copytree(ROOT / "images", tmp_path / "images")
+    copy_part("scenarios", tmp_path)
+    copy_part("images", tmp_path)
     return tmp_path
 
 

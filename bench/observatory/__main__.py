@@ -13,6 +13,7 @@
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from dataclasses import asdict
@@ -21,6 +22,7 @@ from pathlib import Path
 from bench.observatory import collect, measure, site
 from bench.observatory.confirm import confirm
 from bench.observatory.scan import SERIES, WheelScan, check_packages, list_wheels, scan, store_counts
+from bench.replay.nights import RESULTS
 from harness.model.errors import UsageError
 
 #: The first version of Keras 3.
@@ -50,10 +52,23 @@ def make_parser() -> argparse.ArgumentParser:
     measured.add_argument("--baseline", default="tf2.21")
     measured.add_argument("--every", type=int, default=3, help="days between wheels")
     measured.add_argument("--at-once", type=int, default=6, help="wheels in each run")
-    measured.add_argument("--part", default="1/1", help="I/N: every Nth run, from the Ith on")
-    commands.add_parser("collect").add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    measured.add_argument("--part", type=_parse_part, default="1/1", help="I/N: every Nth run, from the Ith on")
+    commands.add_parser("collect").add_argument("folders", type=_find_runs, nargs="+", metavar="FOLDER")
     commands.add_parser("build").add_argument("folder", type=Path)
     return parser
+
+
+def _parse_part(text: str) -> tuple[int, int]:
+    part = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not part or not 1 <= int(part[1]) <= int(part[2]):
+        raise argparse.ArgumentTypeError(f"{text} is not I/N, with I from 1 to N. Example: 1/2")
+    return int(part[1]), int(part[2])
+
+
+def _find_runs(text: str) -> Path:
+    if not (Path(text) / RESULTS).is_dir():
+        raise argparse.ArgumentTypeError(f"{text} has no nightly runs: its folder {RESULTS} is missing.")
+    return Path(text)
 
 
 def main() -> None:
@@ -68,7 +83,7 @@ def main() -> None:
     elif options.command == "measure":
         versions = list_wheels(options.line.rpartition("+")[2], FIRST)
         days = measure.read_days(options.line)
-        first, count = map(int, options.part.split("/"))
+        first, count = options.part
         runs = measure.plan_runs(versions, days, options.every, options.at_once)[first - 1 :: count]
         measure.measure(options.folder.absolute(), options.baseline, options.line, runs, sys.argv[len(own) + 2 :])
     else:

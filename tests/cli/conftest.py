@@ -20,7 +20,7 @@ from harness.model.environment import Requirement
 from harness.model.launch import Job, Launch, Outcome, Sample, Status
 from harness.model.run import Run
 from harness.store.folder import RunFolder
-from tests.conftest import ROOT
+from tests.conftest import ROOT, copy_part
 from tests.forked import Forks
 from tests.runner.stage import Answered
 
@@ -213,7 +213,7 @@ class Harness:
 def write_project(root: Path) -> None:
     """Write a project with two environments and the scenario `ways`, which need no TensorFlow."""
     shutil.copytree(ROOT / "images", root / "images", ignore=shutil.ignore_patterns("locks"))
-    shutil.copytree(ROOT / "scenarios" / "kit", root / "scenarios" / "kit")
+    copy_part("scenarios/kit", root)
     (root / "docker-bake.hcl").write_text(BAKE)
     (root / "scenarios" / "ways.py").write_text(SCENARIO)
     (root / "images" / "locks").mkdir()

@@ -23,7 +23,7 @@ from harness.model.launch import SHORT, Job, Limits
 from harness.model.scenario import Cell
 from harness.project import Project as Folder
 from harness.scenarios.catalog import read_kit_files
-from tests.conftest import ROOT
+from tests.conftest import ROOT, copy_part
 from tests.docker.nvidia_engine import running, small
 from tests.lacking import lacking
 
@@ -156,7 +156,7 @@ def gpu_project(tmp_path):
     """A project whose one environment is TensorFlow 2.0 for GPUs, by a name of its own: its folder, and that."""
     root, name = tmp_path / "project", f"test-{secrets.token_hex(4)}"
     copy_images(root)
-    shutil.copytree(ROOT / "scenarios", root / "scenarios")
+    copy_part("scenarios", root)
     (root / "images" / "locks" / f"{name}-gpu.txt").write_text("tensorflow==2.0.0\nkeras==2.3.1\n")
     gpu = {"cuda": "11.2", "cudnn": "8.1", "gpu_code": "sm_35 compute_80"}
     write_catalog(root, [Environment(name, "2.0.0", "3.7", "2020-01-01T00:00:00Z", **gpu)])

@@ -3,7 +3,6 @@
 import json
 import re
 import secrets
-import shutil
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from harness.backends.docker.backend import DockerBackend
 from harness.model.launch import Status
 from tests.cli.conftest import SCENARIO
 from tests.commands import run_harness
-from tests.conftest import ROOT
+from tests.conftest import ROOT, copy_part
 
 pytestmark = pytest.mark.docker
 
@@ -26,7 +25,7 @@ def ways(project):
     project.add(f"test-{secrets.token_hex(4)}", "3.11")
     DockerBackend(project.root, "test").prepare(project.requirements, lambda _: None)
     project.add(f"test-{secrets.token_hex(4)}", "3.11", lock="# nothing: built in the run\n")
-    shutil.copytree(ROOT / "scenarios" / "kit", project.root / "scenarios" / "kit")
+    copy_part("scenarios/kit", project.root)
     (project.root / "scenarios" / "ways.py").write_text(SCENARIO)
     return project
 

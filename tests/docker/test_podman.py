@@ -11,7 +11,8 @@ import pytest
 
 from tests.cli.conftest import SCENARIO
 from tests.commands import run_harness
-from tests.docker.conftest import BASE, ROOT
+from tests.conftest import copy_part
+from tests.docker.conftest import BASE
 from tests.lacking import ALL, lacking
 
 
@@ -40,7 +41,7 @@ def podman(tmp_path):
 @pytest.mark.docker
 def test_podman_builds_images_and_measures(podman, project, tmp_path):
     names = [project.add(f"test-{secrets.token_hex(4)}", "3.11").environment.name for _ in range(2)]
-    shutil.copytree(ROOT / "scenarios" / "kit", project.root / "scenarios" / "kit")
+    copy_part("scenarios/kit", project.root)
     (project.root / "scenarios" / "ways.py").write_text(SCENARIO)
     environ = {"DOCKER_HOST": podman, "HARNESS_PROJECT": str(project.root)}
     environments = [word for name in names for word in ("-e", name)]

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -17,7 +16,7 @@ from harness.backends.docker.specification import RUN_LABEL
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Status
 from tests.backends.workers import job
-from tests.docker.conftest import ROOT
+from tests.conftest import copy_part
 
 pytestmark = [
     pytest.mark.docker,
@@ -199,7 +198,7 @@ def test_a_run_that_loses_its_engine_is_reported_and_goes_on_later(  # noqa: PLR
     scenario.write_text(SCENARIO)
     environ = {**os.environ, "DOCKER_HOST": proxy.address, "HARNESS_PROJECT": str(built[0].root)}
     environ["HARNESS_ENGINE_SECONDS"] = "5"
-    shutil.copytree(ROOT / "scenarios" / "kit", built[0].root / "scenarios" / "kit", dirs_exist_ok=True)
+    copy_part("scenarios/kit", built[0].root)
     short = ("--rounds", "4", "--warmup", "1ms", "--measure", "5ms", "--interleave", "launches", "--timeout", "20s")
     name = built[1].environment.name
     arguments = ("matrix", "-s", str(scenario), "-e", name, *short)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import write_project
 from tests.commands import git
-from tests.conftest import ROOT
+from tests.conftest import ROOT, copy_part
 from tests.github import REPOSITORY, Repository
 from tests.workflow import Runner, install_harness, push_history
 
@@ -99,7 +99,7 @@ def night(tmp_path, project, github, cache, monkeypatch):
         if caller:
             # the action installs the harness of the called repository, with its catalog
             for folder in ("harness", "templates"):
-                shutil.copytree(ROOT / folder, project / folder)
+                copy_part(folder, project)
             environ["PYTHONPATH"] = str(project)
             called = project
 

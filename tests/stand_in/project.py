@@ -8,14 +8,13 @@ with its own build of TensorFlow 1.15.5 stands Google's wheel of that release, w
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.commands import run_harness
-from tests.conftest import ROOT
+from tests.conftest import ROOT, copy_part
 from tests.stand_in.gpus import Machine
 
 #: Images of these tests are apart from the user's: a registry that nothing answers for.
@@ -48,7 +47,7 @@ class StandInProject:
     def make(cls, root: Path, names: Sequence[str]) -> "StandInProject":
         """Make it; of these environments are its images."""
         for folder in ("scenarios", "images"):
-            shutil.copytree(ROOT / folder, root / folder)
+            copy_part(folder, root)
         catalogue = (ROOT / "docker-bake.hcl").read_text()
         for kind, image in (("cuda_image", CUDA_IMAGE), ("gpu_image", NGC_IMAGE)):
             catalogue = re.sub(f'{kind} = ".*?"', f'{kind} = "{image}"', catalogue)
