@@ -19,13 +19,14 @@ from bench.simulation.machine import Floats
 from bench.simulation.markdown import format_percent, print_table
 from harness.analysis.results import Results
 from harness.bisect.candidates import Candidate
-from harness.bisect.comparison import ProbeRun
+from harness.bisect.probe import COMPARING
 from harness.bisect.search import EqualEndpointsError, ReversedEndpointsError, Search, SearchEnd, narrow, scan
 from harness.model.backend import BackendFacts
 from harness.model.environment import Device
 from harness.model.launch import Launch, Limits, Sample, Sampling, Status
 from harness.model.run import Group, Plan, Run
 from harness.model.scenario import Cell
+from harness.question.sides import PairedRun
 
 #: The budget of a search: the launches of 60 paired rounds.
 BUDGET = 120
@@ -114,15 +115,17 @@ class Machine:
         beyond = np.arange(kind.count) > self.place
         self._logs = kind.step * beyond + (np.cumsum(own) if kind.drifts else own)
 
-    def measure(self, kind: str, texts: Sequence[str], rounds: int, *, with_control: bool = False) -> ProbeRun:
-        """Return a run of `rounds` rounds. If `with_control`, the first candidate is launched twice per round."""
+    def measure(self, kind: str, texts: Sequence[str], rounds: int, earlier: PairedRun | None = None) -> PairedRun:
+        """Return a run of `rounds` rounds. In a comparison, the first candidate is launched twice per round."""
+        earlier_launches = earlier.launches if earlier else []
+        first = max((launch.round for launch in earlier_launches), default=0)
         cells = [Cell("simulated", text, Device.CPU, {}) for text in texts]
-        group = Group("all", "simulated", Device.CPU, {}, cells, control=cells[0] if with_control else None)
+        group = Group("all", "simulated", Device.CPU, {}, cells, control=cells[0] if kind in COMPARING else None)
         plan = Plan([group], rounds, 0, Sampling(), Limits(), piloted=False)
         run = Run("simulated", "", [], "", plan, texts[0], [], [], BackendFacts("simulated"), {})
         slots = group.slots
         logs = np.array([self._logs[int(cell.environment)] for cell, _ in slots])
-        drawn = np.exp(logs + self._noise((rounds, len(slots))))
+        drawn = np.exp(logs + self._noise((rounds - first, len(slots))))
         launches = [
             Launch(
                 status=Status.OK,
@@ -135,12 +138,12 @@ class Machine:
                 cell=cell,
                 started="",
             )
-            for number, row in enumerate(drawn.tolist(), start=1)
+            for number, row in enumerate(drawn.tolist(), start=first + 1)
             for (cell, role), seconds in zip(slots, row, strict=True)
         ]
         self.spent += len(launches)
-        self.rounds += rounds * (kind != "scan")
-        return ProbeRun(Results(run, launches), {text: text for text in texts})
+        self.rounds += (rounds - first) * (kind != "scan")
+        return PairedRun(Results(run, [*earlier_launches, *launches]), {text: text for text in texts})
 
     def why_not(self, text: str) -> str:
         """Return no reason: every candidate can be built."""

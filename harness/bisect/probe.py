@@ -11,7 +11,6 @@ from pathlib import Path
 from harness import session
 from harness.analysis.results import Results
 from harness.backends import registry
-from harness.bisect.comparison import ProbeRun
 from harness.bisect.folder import StepLog
 from harness.bisect.request import BisectRequest
 from harness.environments.catalog import load_environments
@@ -25,10 +24,14 @@ from harness.model.launch import Interleave
 from harness.model.scenario import STEP, Cell
 from harness.plan.selection import resolve
 from harness.project import Project
+from harness.question.sides import PairedRun
 from harness.session.planning.lengths import UNPILOTED
 from harness.session.request import Request
 from harness.session.sources import WheelMaker
 from harness.store.folder import RunFolder
+
+#: The kinds of steps that compare two environments, and so need an A/A control.
+COMPARING = ("ends", "pair")
 
 
 class Probe:
@@ -46,22 +49,36 @@ class Probe:
         self.runs: list[str] = []
         self.say = listener.say
         self._request = request
-        self._measured: list[ProbeRun] = []
+        self._measured: list[PairedRun] = []
         self._listener = listener
         self._wait = wait
         self._project = Project.find()
         self._device = Device.GPU if request.gpu or request.gpus else Device.CPU
         self._requirements: dict[str, Requirement] = {}
 
-    def measure(self, kind: str, texts: Sequence[str], rounds: int, *, with_control: bool = False) -> ProbeRun:
+    def measure(self, kind: str, texts: Sequence[str], rounds: int, earlier: PairedRun | None = None) -> PairedRun:
         """Measure rounds of environments. The first one is the baseline. `kind` is the kind of the step in the log.
 
-        Raises the errors of session.plan and session.run, and KeyboardInterrupt if the run was interrupted.
+        The run `earlier` is continued up to this number of rounds. Raises the errors of session.plan, session.run and
+        session.resume, and KeyboardInterrupt if the run was interrupted.
         """
-        key = (kind, list(texts), rounds)
+        key, request = (kind, list(texts), rounds), self._request
         if step := self.log.next(key):
-            return self._record_run(session.read(self.folder / step["run"]), step["names"])
+            return self._record_run(session.read(self.folder / step["run"]), step["names"], rounds, earlier)
         names = {text: self._load_requirement(text).environment.name for text in texts}
+        if earlier:
+            folder = self.folder / earlier.results.run.id
+            ended_run = session.resume(folder, self._listener, backend=request.backend, wait=self._wait, rounds=rounds)
+        else:
+            ended_run = session.run(self._plan(kind, texts, rounds), self._listener, wait=self._wait)
+        if ended_run.broken_off:
+            raise ended_run.broken_off
+        if ended_run.interrupted:
+            raise KeyboardInterrupt
+        self.log.append(key, run=ended_run.folder.name, names=names)
+        return self._record_run(ended_run.results, names, rounds, earlier)
+
+    def _plan(self, kind: str, texts: Sequence[str], rounds: int) -> session.Planned:
         request = self._request
         planned = session.plan(
             Request(
@@ -86,15 +103,9 @@ class Probe:
         )
         _check_axes(planned.cells)
         plan = replace(planned.plan, piloted=request.of not in UNPILOTED and kind != "count")
-        if not with_control:
+        if kind not in COMPARING:
             plan = replace(plan, groups=[replace(group, control=None) for group in plan.groups])
-        ended_run = session.run(replace(planned, plan=plan), self._listener, wait=self._wait)
-        if ended_run.broken_off:
-            raise ended_run.broken_off
-        if ended_run.interrupted:
-            raise KeyboardInterrupt
-        self.log.append(key, run=ended_run.folder.name, names=names)
-        return self._record_run(ended_run.results, names)
+        return replace(planned, plan=plan)
 
     def remove_leftovers(self) -> None:
         """Remove the leftovers of killed runs of this search. Their steps are measured again."""
@@ -153,12 +164,19 @@ class Probe:
             )
         return self._requirements[text]
 
-    def _record_run(self, results: Results, names: Mapping[str, str]) -> ProbeRun:
-        run = ProbeRun(results, names, self._request.of)
-        self.runs.append(results.run.id)
-        self._measured.append(run)
-        self.launched += len(run.launches)
-        self.spent += sum(launch.seconds for launch in run.launches)
+    def _record_run(
+        self, results: Results, names: Mapping[str, str], rounds: int, earlier: PairedRun | None
+    ) -> PairedRun:
+        """Return the first `rounds` rounds of a run. Count the launches that the run `earlier` doesn't have."""
+        launches = [launch for launch in results.launches if launch.round <= rounds]
+        # a search has its own levels for its looks
+        run = PairedRun(Results(replace(results.run, looks=[]), launches), names, self._request.of)
+        new_launches = launches[len(earlier.launches) :] if earlier else launches
+        if not earlier:
+            self.runs.append(results.run.id)
+            self._measured.append(run)
+        self.launched += len(new_launches)
+        self.spent += sum(launch.seconds for launch in new_launches)
         return run
 
 

@@ -8,16 +8,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from itertools import pairwise
 
 from harness.analysis.looks import LOOKS_AT_PAIRS
+from harness.analysis.verdicts import compute_shown_alpha
 from harness.analysis.work_counts import StepWork
 from harness.bisect.candidates import Candidate
-from harness.bisect.comparison import LookResult, ProbeRun
 from harness.bisect.posterior import SPREAD, Posterior, Round, posterior
 from harness.bisect.probe import Probe
 from harness.model.errors import CannotRunHereError, Exit, HarnessError, UsageError
 from harness.model.texts import counted, format_number
+from harness.question.question import Question
+from harness.question.sides import Answer, PairedRun
 
 #: Verifying the ends takes at most this share of the budget that is left after the scan.
 ENDS_SHARE = 0.5
@@ -30,6 +33,12 @@ LIKELY_SHARE = 0.75
 #: A change in the opposite direction of the step splits the search if it has at least the second number, a share of
 #: the step.
 LEAST_CHANGE, SPLIT_SHARE = math.log(1.25), 0.25
+
+#: The significance level of each comparison of two candidates (analysis/looks.py).
+LOOK_ALPHA = compute_shown_alpha(len(LOOKS_AT_PAIRS))
+
+#: The question whether two candidates differ.
+PairQuestion = Question[PairedRun, Answer | None]
 
 
 class SearchEnd(StrEnum):
@@ -69,8 +78,8 @@ class Search:
     unknown: dict[int, str] = field(default_factory=dict)
     scanned: dict[int, float] = field(default_factory=dict)
     changes: list[FoundChange] = field(default_factory=list)
-    ends: LookResult | None = None
-    pair: LookResult | None = None
+    ends: Answer | None = None
+    pair: Answer | None = None
     ended: SearchEnd | None = None
     work: dict[int, StepWork] = field(default_factory=dict)
     exact: tuple[int, int] | None = None
@@ -138,34 +147,14 @@ class ReversedEndpointsError(UsageError):
     """The good end takes longer than the bad one."""
 
 
-class Looks:
-    """Compares two environments, the older first, after the rounds in `LOOKS_AT_PAIRS`, until the result is clear.
+def ask(kind: str, texts: tuple[str, str], probe: Probe) -> PairQuestion:
+    """Return the question whether two environments differ, the older first. `kind` is the kind of its steps."""
 
-    `result` is the comparison over all rounds, or None before the first one.
-    """
+    def judge(run: PairedRun) -> tuple[Answer | None, bool]:
+        answer = run.compare(texts[1], texts[0], LOOK_ALPHA)
+        return answer, answer is not None and answer.is_clear
 
-    def __init__(self, kind: str, texts: tuple[str, str]) -> None:
-        self.result: LookResult | None = None
-        self._kind, self._texts = kind, texts
-        self._round_counts = [last - first for first, last in pairwise((0, *LOOKS_AT_PAIRS))]
-        self._run: ProbeRun | None = None
-
-    @property
-    def more(self) -> int:
-        """Return the number of rounds for the next look; 0 if the answer is clear, or no look is left."""
-        is_clear = self.result is not None and self.result.is_clear
-        return self._round_counts[0] if self._round_counts and not is_clear else 0
-
-    def seconds(self, probe: Probe) -> float:
-        """Return the estimated time of the next look in seconds."""
-        return probe.estimated(len(self._texts), self.more, with_control=True)
-
-    def look(self, probe: Probe) -> ProbeRun:
-        """Measure the rounds of the next look, and compare all rounds so far. Return the new rounds."""
-        new_run = probe.measure(self._kind, self._texts, self._round_counts.pop(0), with_control=True)
-        self._run = new_run.after(self._run) if self._run else new_run
-        self.result = self._run.compare(self._texts[1], self._texts[0])
-        return new_run
+    return Question(LOOKS_AT_PAIRS, partial(probe.measure, kind, texts), judge)
 
 
 def scan(search: Search, probe: Probe) -> None:
@@ -199,7 +188,7 @@ def narrow(search: Search, budget: float, probe: Probe) -> None:
     if _split_search(search, probe):
         ends = _verify_ends(search, budget, probe)
     _add_scan_rounds(search)
-    looks = {(search.low, search.high): ends}
+    questions = {(search.low, search.high): ends}
     while search.ended is None:
         belief = search.posterior
         if belief is None:
@@ -207,14 +196,14 @@ def narrow(search: Search, budget: float, probe: Probe) -> None:
                 "No round has results of both --good and --bad.", "For the reasons, see the reports of the runs."
             )
         pair = belief.likeliest
-        pair_looks = looks.setdefault(pair, Looks("pair", (search.text(pair[0]), search.text(pair[1]))))
-        search.pair = pair_looks.result
-        if belief.share >= LIKELY_SHARE and pair_looks.more:
+        older, newer = map(search.text, pair)
+        question = questions.setdefault(pair, ask("pair", (older, newer), probe))
+        search.pair = question.answer
+        if belief.share >= LIKELY_SHARE and question.more:
             # both candidates were measured before, so they are available
-            if not _exceeds_budget(search, budget, pair_looks.seconds(probe), probe):
-                older, newer = map(search.text, pair)
-                probe.say(f"Side by side: {older} and {newer}, {counted(pair_looks.more, 'round')}.")
-                _add_rounds(search, pair, pair_looks.look(probe), probe)
+            if not _exceeds_budget(search, budget, _estimate_look(question, probe), probe):
+                probe.say(f"Side by side: {older} and {newer}, {counted(question.more, 'round')}.")
+                _add_look(search, pair, question, probe)
         elif belief.is_found:
             search.ended = SearchEnd.CONFIRMED if _is_in_direction(search.pair, search.ends) else SearchEnd.FOUND
         else:
@@ -279,8 +268,19 @@ def _measure_probe(search: Search, belief: Posterior, budget: float, probe: Prob
     _add_rounds(search, (search.low, probe_number), probe.measure("probe", texts, rounds), probe)
 
 
-def _add_rounds(search: Search, pair: tuple[int, int], run: ProbeRun, probe: Probe) -> None:
-    """Add the rounds of two candidates. A candidate without a value is skipped, unless it is an end."""
+def _estimate_look(question: PairQuestion, probe: Probe) -> float:
+    """Return the estimated time of a question's next look in seconds."""
+    return probe.estimated(2, question.more, with_control=True)
+
+
+def _add_look(search: Search, pair: tuple[int, int], question: PairQuestion, probe: Probe) -> None:
+    """Measure two candidates up to the next look of their question, and add the new rounds."""
+    earlier_rounds = question.rounds
+    _add_rounds(search, pair, question.look(), probe, earlier_rounds)
+
+
+def _add_rounds(search: Search, pair: tuple[int, int], run: PairedRun, probe: Probe, after: int = 0) -> None:
+    """Add the rounds of two candidates after a round. A candidate without a value is skipped, unless it is an end."""
     for number in pair:
         if reason := run.why_not(search.text(number)):
             if search.is_end(number):
@@ -290,7 +290,8 @@ def _add_rounds(search: Search, pair: tuple[int, int], run: ProbeRun, probe: Pro
                 )
             _skip_candidate(search, number, reason, probe)
             return
-    search.rounds += [Round(*pair, value) for value in run.differences(search.text(pair[1]), search.text(pair[0]))]
+    values = run.differences(search.text(pair[1]), search.text(pair[0]), after)
+    search.rounds += [Round(*pair, value) for value in values]
 
 
 def _skip_unknown(search: Search, probe: Probe) -> None:
@@ -311,7 +312,7 @@ def _exceeds_budget(search: Search, budget: float, seconds: float, probe: Probe)
     return True
 
 
-def _verify_ends(search: Search, budget: float, probe: Probe) -> Looks:
+def _verify_ends(search: Search, budget: float, probe: Probe) -> PairQuestion:
     """Measure the ends until it is clear that they differ. Raises EqualEndpointsError and ReversedEndpointsError."""
     first, last = search.text(search.low), search.text(search.high)
     for text in (first, last):
@@ -319,12 +320,12 @@ def _verify_ends(search: Search, budget: float, probe: Probe) -> Looks:
             raise CannotRunHereError(
                 f"{text} cannot be measured: {reason}.", "Pass a different version or commit to --good or --bad."
             )
-    looks = Looks("ends", (first, last))
+    question = ask("ends", (first, last), probe)
     spent_limit = probe.spent + ENDS_SHARE * (budget - probe.spent)
-    while looks.more and not (looks.result and probe.spent + looks.seconds(probe) > spent_limit):
-        probe.say(f"Verifying that {first} and {last} differ: {counted(looks.more, 'round')}.")
-        _add_rounds(search, (search.low, search.high), looks.look(probe), probe)
-    ends = looks.result
+    while question.more and not (question.answer and probe.spent + _estimate_look(question, probe) > spent_limit):
+        probe.say(f"Verifying that {first} and {last} differ: {counted(question.more, 'round')}.")
+        _add_look(search, (search.low, search.high), question, probe)
+    ends = question.answer
     if ends is None:
         raise CannotRunHereError(f"No round has results of both {first} and {last}.", "See the report.md of the run.")
     search.ends = ends
@@ -334,16 +335,16 @@ def _verify_ends(search: Search, budget: float, probe: Probe) -> Looks:
     if not ends.is_step:
         raise EqualEndpointsError(
             f"{good} and {bad} {ends.relation}: {clause}",
-            "" if looks.more else "Pass different versions or commits to --good and --bad.",
+            "" if question.more else "Pass different versions or commits to --good and --bad.",
         )
     if search.is_reversed:
         raise ReversedEndpointsError(
             f"{bad} is not worse than {good}: {clause}", f"If you swapped the ends, pass --good {bad} --bad {good}."
         )
-    return looks
+    return question
 
 
-def _is_in_direction(pair: LookResult | None, ends: LookResult | None) -> bool:
+def _is_in_direction(pair: Answer | None, ends: Answer | None) -> bool:
     """Return whether the results establish that a pair differs in the same direction as the ends."""
     return bool(pair and ends and pair.is_step and (pair.step > 0.0) == (ends.step > 0.0))
 

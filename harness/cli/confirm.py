@@ -28,11 +28,9 @@ from harness.model.history import Decision, Series
 from harness.model.launch import Status
 from harness.model.run import StopReason
 from harness.model.texts import counted, escape, joined
+from harness.question.question import Question
 from harness.session.request import ProfileRequest, Request
 from harness.session.running import Ended
-
-#: Changes with the decisions on them; None for an unclear result.
-_Decisions = list[tuple[SeriesFinding, Decision | None]]
 
 
 def find_suspected(history: History, series: Sequence[Series], confirmations: int) -> list[SeriesFinding]:
@@ -101,10 +99,10 @@ def confirm(
     codes = {Exit.OK}
     for group in confirming.group_findings(suspected):
         try:
-            question = confirming.plan_group(history, group, options, scripts)
+            confirmation = confirming.plan_group(history, group, options, scripts)
             changes = f"{counted(len(group), 'change')} since {group[0].since}"
             say(f"Measuring both sides of {changes}: {escape(group[0].key.cell)}")
-            ended_run, decisions = _decide(question, options, wait=wait)
+            ended_run, decisions = _decide(confirmation, options, wait=wait)
         except HarnessError as error:
             say(f"Not confirmed: {escape(group[0].key.cell)} since {group[0].since}. {error}")
             codes.add(Exit.CELLS_FAILED)
@@ -113,31 +111,41 @@ def confirm(
             return Exit.INTERRUPTED
         # before the search, which takes minutes, because a job can be killed during the search
         _store_decisions(decisions)
-        decisions, is_stopped = _search_wheels(decisions, question, options, wait=wait)
+        decisions, is_stopped = _search_wheels(decisions, confirmation, options, wait=wait)
         codes |= {_print_decision(finding, decision, ended_run) for finding, decision in decisions}
         if is_stopped:
             return Exit.INTERRUPTED
     return next(code for code in (Exit.SLOWER, Exit.CELLS_FAILED, Exit.OK) if code in codes)
 
 
-def _decide(question: confirming.ConfirmationRun, options: ConfirmRequest, *, wait: bool) -> tuple[Ended, _Decisions]:
+def _decide(
+    confirmation: confirming.ConfirmationRun, options: ConfirmRequest, *, wait: bool
+) -> tuple[Ended, confirming.Decisions]:
     """Measure both sides of a group. While a result is unclear, add rounds, up to MOST_CONFIRM_ROUNDS or the budget."""
-    ended_run, rounds = _run(question.request, ["harness", *sys.argv[1:]], wait=wait), options.rounds
-    decisions = confirming.decide_all(question, ended_run.results, options.margin)
-    while not all(decision for _, decision in decisions) and rounds + options.rounds <= MOST_CONFIRM_ROUNDS:
-        stops = ended_run.results.run.stops.values()
-        if ended_run.interrupted or any(stop.reason is not StopReason.ROUNDS for stop in stops):
-            break
-        rounds += options.rounds
-        spent = sum(launch.seconds for launch in ended_run.results.launches)
+
+    def measure(rounds: int, earlier: Ended | None) -> Ended:
+        if earlier is None:
+            return _run(confirmation.request, ["harness", *sys.argv[1:]], wait=wait)
+        spent = sum(launch.seconds for launch in earlier.results.launches)
         budget = None if options.budget is None else max(0.001, options.budget - spent)
         printer = ProgressPrinter()
         with handle_signals(printer.announce_stop):
-            ended_run = session.resume(
-                ended_run.folder, printer, backend=options.backend, wait=wait, rounds=rounds, budget=budget
+            return session.resume(
+                earlier.folder, printer, backend=options.backend, wait=wait, rounds=rounds, budget=budget
             )
-        decisions = confirming.decide_all(question, ended_run.results, options.margin)
-    return ended_run, decisions
+
+    def judge(ended_run: Ended) -> tuple[confirming.Decisions, bool]:
+        decisions = confirming.decide_all(confirmation, ended_run.results, options.margin)
+        is_over = any(stop.reason is not StopReason.ROUNDS for stop in ended_run.results.run.stops.values())
+        return decisions, ended_run.interrupted or is_over or all(decision for _, decision in decisions)
+
+    looks = range(options.rounds, max(options.rounds, MOST_CONFIRM_ROUNDS) + 1, options.rounds)
+    question = Question(looks, measure, judge)
+    while question.more:
+        question.look()
+    assert question.run
+    assert question.answer
+    return question.run, question.answer
 
 
 def _run(request: Request | ProfileRequest, command: Sequence[str], *, wait: bool) -> Ended:
@@ -147,8 +155,8 @@ def _run(request: Request | ProfileRequest, command: Sequence[str], *, wait: boo
 
 
 def _search_wheels(
-    decisions: _Decisions, question: confirming.ConfirmationRun, options: ConfirmRequest, *, wait: bool
-) -> tuple[_Decisions, bool]:
+    decisions: confirming.Decisions, confirmation: confirming.ConfirmationRun, options: ConfirmRequest, *, wait: bool
+) -> tuple[confirming.Decisions, bool]:
     """Search for the wheel of a confirmed slowdown of a release line, and profile both sides.
 
     A slowdown that only the screen found is searched for after its second confirmation. Store the decisions with the
@@ -164,8 +172,8 @@ def _search_wheels(
         return decisions, False
     fields, is_stopped = dict[str, Any](), False
     try:
-        fields |= _locate_change(worst_decision, question, options, wait=wait)
-        fields |= _profile_change(replace(worst_decision, **fields), question, options, wait=wait)
+        fields |= _locate_change(worst_decision, confirmation, options, wait=wait)
+        fields |= _profile_change(replace(worst_decision, **fields), confirmation, options, wait=wait)
     except KeyboardInterrupt:
         is_stopped = True
     located = [
@@ -176,7 +184,7 @@ def _search_wheels(
     return located, is_stopped
 
 
-def _store_decisions(decisions: _Decisions) -> None:
+def _store_decisions(decisions: confirming.Decisions) -> None:
     """Add decisions to the history. A decision with the result of a search replaces the decision without it."""
     history = History.open(say)
     for _, decision in decisions:
@@ -185,22 +193,22 @@ def _store_decisions(decisions: _Decisions) -> None:
 
 
 def _locate_change(
-    decision: Decision, question: confirming.ConfirmationRun, options: ConfirmRequest, *, wait: bool
+    decision: Decision, confirmation: confirming.ConfirmationRun, options: ConfirmRequest, *, wait: bool
 ) -> dict[str, Any]:
     """Search the wheels between the two versions of a decision. Return the result as fields of the decision."""
     request = BisectRequest(
-        scenario=question.request.scenarios[0],
+        scenario=confirmation.request.scenarios[0],
         axes=dict(decision.key.axes),
         budget=options.search,
         backend=options.backend,
-        gpu=question.request.gpu,
-        cpus=question.request.cpus,
+        gpu=confirmation.request.gpu,
+        cpus=confirmation.request.cpus,
         margin=options.margin,
         results=options.results,
         command=["harness", *sys.argv[1:]],
     )
     result = None
-    for good, bad, package in _list_searches(decision, question):
+    for good, bad, package in _list_searches(decision, confirmation):
         try:
             request = replace(request, good=good, bad=bad, package=package)
             folder = create_folder(request)
@@ -223,13 +231,13 @@ def _locate_change(
     pair = [search.text(number) for number in belief.likeliest]
     return {
         "pair": pair,
-        "command": question.make_command(pair),
+        "command": confirmation.make_command(pair),
         "probability": round(belief.share, 4),
         "commits": list(commits),
     }
 
 
-def _list_searches(decision: Decision, question: confirming.ConfirmationRun) -> list[tuple[str, str, str]]:
+def _list_searches(decision: Decision, confirmation: confirming.ConfirmationRun) -> list[tuple[str, str, str]]:
     """Return the ends of the possible searches, with the package: first the two versions, then their keras-nightly.
 
     A search of nightly TensorFlow wheels keeps the newer keras-nightly. So if keras-nightly became slower, its ends are
@@ -237,22 +245,22 @@ def _list_searches(decision: Decision, question: confirming.ConfirmationRun) -> 
     """
     good, bad = decision.versions
     searches = [(good, bad, "")]
-    if find_moved_package(good, bad) in NIGHTLIES and question.keras_nightlies:
-        searches.append((f"{bad}+keras-nightly=={question.keras_nightlies[0]}", bad, "keras-nightly"))
+    if find_moved_package(good, bad) in NIGHTLIES and confirmation.keras_nightlies:
+        searches.append((f"{bad}+keras-nightly=={confirmation.keras_nightlies[0]}", bad, "keras-nightly"))
     return searches
 
 
 def _profile_change(
-    decision: Decision, question: confirming.ConfirmationRun, options: ConfirmRequest, *, wait: bool
+    decision: Decision, confirmation: confirming.ConfirmationRun, options: ConfirmRequest, *, wait: bool
 ) -> dict[str, Any]:
     """Profile the versions before and after the change. Return the result as fields of the decision."""
     request = ProfileRequest(
-        scenarios=question.request.scenarios,
+        scenarios=confirmation.request.scenarios,
         axes={axis: [value] for axis, value in decision.key.axes},
         environments=list(decision.sides),
         backend=options.backend,
-        cpus=question.request.cpus,
-        gpu=question.request.gpu,
+        cpus=confirmation.request.cpus,
+        gpu=confirmation.request.gpu,
         results=options.results,
     )
     try:

@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.analysis.observations import find_commit
 from harness.analysis.profiles import find_moves
-from harness.analysis.quantities import linear
 from harness.analysis.results import Results
-from harness.analysis.statistics import log_ratios
+from harness.analysis.work_counts import StepWork
 from harness.environments import adhoc
 from harness.environments.catalog import load_environments
 from harness.environments.locks import load_lock
@@ -27,12 +25,12 @@ from harness.machine.identity import load_machine
 from harness.model.defaults import ALPHA
 from harness.model.environment import Device, name_on
 from harness.model.errors import UsageError
-from harness.model.history import Decision, Key, SeriesSoftware, Summary
+from harness.model.history import Decision, SeriesSoftware, Summary
 from harness.model.launch import Clock, Interleave, Protocol, Status
 from harness.model.profile import Part
-from harness.model.scenario import STEP, Cell
 from harness.model.texts import remove_password
 from harness.project import Project
+from harness.question.sides import PairedRun
 from harness.report.phrases import describe_change
 from harness.session.request import Request
 from harness.store.folder import RunFolder
@@ -40,6 +38,9 @@ from harness.store.folder import RunFolder
 #: The number of functions in a decision, whose time changed most, and the number of functions from which they are
 #: selected, whose share changed most.
 _STORED_FUNCTIONS, _COMPARED_FUNCTIONS = 8, 400
+
+#: Findings with the decisions on them; None if a run has too few rounds, or if its result is unclear.
+Decisions = list[tuple[SeriesFinding, Decision | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,10 +209,8 @@ def _explain_equal_sides(finding: SeriesFinding, before: Summary, after: Summary
     )
 
 
-def decide_all(
-    confirmation: ConfirmationRun, results: Results, margin: float
-) -> list[tuple[SeriesFinding, Decision | None]]:
-    """Return the decision on each finding; None if the run has too few rounds, or if the result is unclear.
+def decide_all(confirmation: ConfirmationRun, results: Results, margin: float) -> Decisions:
+    """Return the decision on each finding of a run.
 
     The first look at a run has 95 % intervals. Later looks share another 5 % (analysis/looks.py).
     """
@@ -219,17 +218,17 @@ def decide_all(
 
 
 def _decide(confirmation: ConfirmationRun, finding: SeriesFinding, results: Results, margin: float) -> Decision | None:
-    before, after = (_find_cell(side, finding.key, results) for side in confirmation.sides)
-    if before is None or after is None:
+    old, new = confirmation.sides
+    run = PairedRun(results, {side: get_environment_name(side) for side in (old, new)}, axes=dict(finding.key.axes))
+    cell = run.find_cell(new)
+    answer = run.compare(new, old, ALPHA * results.found.look(cell).share) if cell else None
+    if answer is None:
         return None
-    level = 1.0 - ALPHA * results.found.look(after).share
-    change = linear(log_ratios(results.values_of(STEP, after), results.values_of(STEP, before)), level)
-    if change is None or change.interval is None:
-        return None
-    log, low, high = change.value, change.interval.low, change.interval.high
-    is_confirmed = decide_finding(log, low, high, finding.ratio, margin)
+    is_confirmed = decide_finding(answer.step, answer.low, answer.high, finding.ratio, margin)
     if is_confirmed is None:
         return None
+    work, old_work = run.work(new), run.work(old)
+    builds = [run.build(side) for side in (old, new)] if confirmation.versions else []
     return Decision(
         finding.key,
         finding.since,
@@ -237,29 +236,14 @@ def _decide(confirmation: ConfirmationRun, finding: SeriesFinding, results: Resu
         is_confirmed,
         results.run.id,
         results.run.started,
-        math.exp(log),
-        math.exp(low),
-        math.exp(high),
+        math.exp(answer.step),
+        math.exp(answer.low),
+        math.exp(answer.high),
         versions=list(confirmation.versions),
-        commits=_describe_builds(confirmation.sides, results) if confirmation.versions else [],
+        commits=[f"GIT_VERSION: {builds[0]} and {builds[1]}"] if all(builds) and len({*builds}) == 2 else [],
         command=confirmation.make_command(),
-        work=_describe_work(confirmation.sides, finding.key, results),
+        work=describe_change(work, old_work) if isinstance(work, StepWork) and isinstance(old_work, StepWork) else "",
     )
-
-
-def _find_cell(side: str, key: Key, results: Results) -> Cell | None:
-    """Return the cell of a side; None without a result."""
-    name, axes = get_environment_name(side), dict(key.axes).items()
-    matching = (cell for cell in results.found.cells if cell.environment == name and axes <= cell.axes.items())
-    return next(matching, None)
-
-
-def _describe_work(sides: Sequence[str], key: Key, results: Results) -> str:
-    """Return how the exact counts of both sides differ, and in which functions; empty if they are equal or unknown."""
-    axes, counted = dict(key.axes).items(), results.work.items()
-    by_name = {cell.environment: work for cell, work in counted if axes <= cell.axes.items()}
-    before, after = (by_name.get(get_environment_name(side)) for side in sides)
-    return describe_change(after, before) if before and after else ""
 
 
 def find_changed_functions(folder: Path, results: Results, sides: Sequence[str]) -> list[tuple[str, float, float]]:
@@ -280,12 +264,6 @@ def find_changed_functions(folder: Path, results: Results, sides: Sequence[str])
     changes = find_moves(after[part], before[part], _COMPARED_FUNCTIONS, own=True)
     changes.sort(key=lambda change: -abs(change.seconds - change.other_seconds))
     return [(change.name, change.other_seconds, change.seconds) for change in changes[:_STORED_FUNCTIONS]]
-
-
-def _describe_builds(sides: Sequence[str], results: Results) -> list[str]:
-    """Return a text with the commits that TensorFlow reports on both sides; empty if they are equal or unknown."""
-    builds = [find_commit(results.launches, get_environment_name(side)) for side in sides]
-    return [f"GIT_VERSION: {builds[0]} and {builds[1]}"] if all(builds) and builds[0] != builds[1] else []
 
 
 def _format_environment(name: str, device: str, software: SeriesSoftware) -> str:

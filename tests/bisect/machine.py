@@ -4,22 +4,23 @@ import math
 
 from harness.analysis.work_counts import COUNTS, StepWork
 from harness.bisect.candidates import Candidate
-from harness.bisect.comparison import LookResult
+from harness.bisect.probe import COMPARING
 from harness.bisect.search import Search
+from harness.question.sides import Answer
 
 
 class MachineRun:
     """A run without noise; `missing` has the reasons of environments without a value."""
 
     def __init__(self, values, rounds, missing, off=0.01):
-        self._values, self._rounds, self._missing, self._off = values, rounds, missing, off
+        self._values, self.rounds, self._missing, self._off = values, rounds, missing, off
 
-    def differences(self, text, fixed):
+    def differences(self, text, fixed, after=0):
         if text in self._missing or fixed in self._missing:
             return []
         # two values of a round that no float makes equal, as in life
         step = math.log(self._values[text] / self._values[fixed])
-        return [step + 1e-3 * (-1) ** number for number in range(self._rounds)]
+        return [step + 1e-3 * (-1) ** number for number in range(after, self.rounds)]
 
     def why_not(self, text):
         return self._missing.get(text, "")
@@ -28,20 +29,17 @@ class MachineRun:
         calls = self._values[text]
         return self._missing.get(text) or StepWork(dict.fromkeys(COUNTS, calls), {("a.py", "reset"): (calls,) * 3})
 
-    def compare(self, text, fixed):
+    def compare(self, text, fixed, alpha):
         value = self._values[text] / self._values[fixed]
         step = math.log(value)
-        return LookResult(
+        return Answer(
             step=step,
             low=step - self._off,
             high=step + self._off,
-            rounds=self._rounds,
+            rounds=self.rounds,
             floor=math.log(1.03),
             what=f"{text} takes ×{value:g}",
         )
-
-    def after(self, earlier):
-        return MachineRun(self._values, earlier._rounds + self._rounds, self._missing, self._off)
 
 
 class SearchedMachine:
@@ -62,9 +60,10 @@ class SearchedMachine:
         self.spent = 0.0
         self.packages = {}
 
-    def measure(self, kind, texts, rounds, *, with_control=False):
+    def measure(self, kind, texts, rounds, earlier=None):
         self.asked.append((kind, list(texts), rounds))
-        self.spent += self.estimated(len(texts), rounds, with_control=with_control)
+        added = rounds - (earlier.rounds if earlier else 0)
+        self.spent += self.estimated(len(texts), added, with_control=kind in COMPARING)
         return MachineRun(self.values, rounds, self.broken, self.off)
 
     def why_not(self, text):

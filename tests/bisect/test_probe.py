@@ -153,12 +153,21 @@ def test_steps_are_read_again_in_order_by_key_without_a_torn_line(tmp_path):
 
 
 @pytest.mark.slow
-def test_rounds_of_several_runs_are_compared_together(make_request, tmp_path):
+def test_a_comparison_continues_its_run_and_is_read_again_as_it_was_at_each_look(make_request, tmp_path):
     cell = BisectRequest(scenario="slower", axes={"work": "changed"}, backend="local")
-    prober = Probe(tmp_path / "search", cell, Counter())
-    first, second = (prober.measure("ends", ["old", "new"], rounds, with_control=True) for rounds in (1, 2))
-    both = second.after(first)
-    assert both.differences("new", "old") == first.differences("new", "old") + second.differences("new", "old")
-    compared = both.compare("new", "old")
-    assert compared.rounds == 3
-    assert compared.what.startswith("new takes ×")
+
+    def compare_after_looks(listener):
+        prober, run, seen = Probe(tmp_path / "search", cell, listener), None, []
+        for rounds in (1, 3):
+            run = prober.measure("ends", ["old", "new"], rounds, run)
+            seen.append((run.differences("new", "old"), run.compare("new", "old", 0.05)))
+        assert len(prober.runs) == 1
+        assert run.differences("new", "old", after=1) == seen[1][0][1:]
+        return seen, prober.spent
+
+    measured = compare_after_looks(Counter())
+    assert [len(values) for values, _ in measured[0]] == [1, 3]
+    assert measured[0][1][1].what.startswith("new takes ×")
+    again = Counter()
+    assert compare_after_looks(again) == measured
+    assert again.launched == 0

@@ -1,30 +1,26 @@
-"""Compares two environments in a search, from the rounds of one or several runs."""
+"""Compares the two sides of a question, from the rounds of a run that measured both."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 from harness.analysis.comparisons import compare, ratios
-from harness.analysis.looks import LOOKS_AT_PAIRS
 from harness.analysis.observations import find_commit
 from harness.analysis.quantities import PIECE, calls_looked_at, growth_difference
 from harness.analysis.results import Results
 from harness.analysis.statistics import log_ratios
-from harness.analysis.verdicts import Verdict, Withheld, compute_shown_alpha
+from harness.analysis.verdicts import Verdict, Withheld
 from harness.analysis.work_counts import StepWork
 from harness.model.launch import Launch
 from harness.model.scenario import GROWTH, STEP, Cell
 from harness.model.texts import counted, format_number
 
-#: The significance level of each comparison of two environments (analysis/looks.py).
-LOOK_ALPHA = compute_shown_alpha(len(LOOKS_AT_PAIRS))
-
 
 @dataclass(frozen=True, slots=True)
-class LookResult:
+class Answer:
     """A comparison of the newer of two environments with the older one.
 
-    `step`, with its interval from `low` to `high`, is on the scale of the search: the log of the ratio, or, if not
+    `step`, with its interval from `low` to `high`, is on the scale of the question: the log of the ratio, or, if not
     `is_ratio`, the difference in bytes per call. `what` is a clause with the value. `floor` is the largest step that
     isn't reported. `remark` replaces the verdict, for example if the work differs. `pythons` are the Python versions if
     they differ.
@@ -72,15 +68,16 @@ class LookResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeRun:
-    """A stored run of one cell in several environments, and the quantity `of` that is compared.
+class PairedRun:
+    """A stored run of a cell in several environments, and the quantity `of` that is compared.
 
-    `names` maps the environments' values of -e to their names.
+    `names` maps the environments' values of -e to their names. If the run has several cells, `axes` select one.
     """
 
     results: Results
     names: Mapping[str, str]
     of: str = STEP
+    axes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def launches(self) -> Sequence[Launch]:
@@ -89,22 +86,32 @@ class ProbeRun:
 
     def values(self, text: str) -> Mapping[int, float]:
         """Return the quantity's value in each round of an environment, in the quantity's unit."""
-        cell = self._find_cell(text)
+        cell = self.find_cell(text)
         return self.results.values_of(self.of, cell) if cell else {}
 
-    def differences(self, text: str, fixed: str) -> list[float]:
-        """Return log(value(text) / value(fixed)) for each round with both values; for memory growth, the difference."""
-        probe_values, fixed_values = self.values(text), self.values(fixed)
+    def differences(self, text: str, fixed: str, after: int = 0) -> list[float]:
+        """Return log(value(text) / value(fixed)) for each later round than `after` that has both values.
+
+        For memory growth, the differences aren't logarithmic.
+        """
+        values, fixed_values = (
+            {number: value for number, value in self.values(side).items() if number > after} for side in (text, fixed)
+        )
         if self.of != GROWTH:
-            return log_ratios(probe_values, fixed_values)
-        common_rounds = sorted(probe_values.keys() & fixed_values.keys())
-        return [probe_values[number] - fixed_values[number] for number in common_rounds]
+            return log_ratios(values, fixed_values)
+        return [values[number] - fixed_values[number] for number in sorted(values.keys() & fixed_values.keys())]
+
+    def find_cell(self, text: str) -> Cell | None:
+        """Return the cell of an environment; None if it was not measured."""
+        name, axes = self.names.get(text), self.axes.items()
+        cells = (cell for cell in self.results.found.cells if cell.environment == name and axes <= cell.axes.items())
+        return next(cells, None)
 
     def why_not(self, text: str) -> str:
         """Return why an environment has no value; empty if it has one."""
         if self.values(text):
             return ""
-        cell, index = self._find_cell(text), self.results.found_of(self.of)
+        cell, index = self.find_cell(text), self.results.found_of(self.of)
         if cell is None:
             return "it was not measured"
         if cell in index.unavailable:
@@ -114,32 +121,31 @@ class ProbeRun:
 
     def work(self, text: str) -> StepWork | str:
         """Return the counted work of a step in an environment, or why it is unknown."""
-        cell = self._find_cell(text)
+        cell = self.find_cell(text)
         work = self.results.work.get(cell) if cell else None
         return work or self.why_not(text) or "its calls could not be counted exactly"
 
-    def compare(self, text: str, fixed: str) -> LookResult | None:
+    def compare(self, text: str, fixed: str, alpha: float) -> Answer | None:
         """Compare an environment with another one. Return None if no round has both.
 
-        The interval of a ratio has the level 1 - `LOOK_ALPHA`. If the A/A control is biased, the interval is widened by
-        the bias.
+        The interval has the level 1 - `alpha`. If the A/A control is biased, the interval is widened by the bias.
         """
-        cell, fixed_cell, index = self._find_cell(text), self._find_cell(fixed), self.results.found_of(self.of)
+        cell, fixed_cell, index = self.find_cell(text), self.find_cell(fixed), self.results.found_of(self.of)
         if cell is None or fixed_cell is None or not self.differences(text, fixed):
             return None
         margin = self.results.run.plan.margin
         if self.of == GROWTH:
-            return self._compare_growth(text, fixed, index.pythons(cell.environment, fixed_cell.environment))
+            return self._compare_growth(text, fixed, alpha, index.pythons(cell.environment, fixed_cell.environment))
         (result,) = compare([(cell, fixed_cell)], index, margin)
-        (estimate,) = ratios([(cell, fixed_cell)], index, LOOK_ALPHA)
+        (estimate,) = ratios([(cell, fixed_cell)], index, alpha)
         if result is None:
             return None
         ratio = estimate or result.ratio
         bias = result.bias.distance if result.bias else 0.0
-        # a table has no verdict if the work differs or the control is biased, but a search uses the interval
+        # a table has no verdict if the work differs or the control is biased, but a question uses the interval
         remark = "the two launches of the control cell differ" if result.withheld is Withheld.CONTROL else ""
         verb, noun = ("takes", "time") if self.of == STEP else ("has", self.of)
-        return LookResult(
+        return Answer(
             step=math.log(ratio.value),
             low=math.log(ratio.interval.low) - bias if ratio.interval else -math.inf,
             high=math.log(ratio.interval.high) + bias if ratio.interval else math.inf,
@@ -150,29 +156,17 @@ class ProbeRun:
             pythons=result.pythons,
         )
 
-    def after(self, earlier: "ProbeRun") -> "ProbeRun":
-        """Return the rounds of both runs as one run, the earlier rounds first."""
-        last_round = max((launch.round for launch in earlier.launches), default=0)
-        later_launches = [
-            replace(launch, round=launch.round + last_round) if launch.round else launch for launch in self.launches
-        ]
-        return replace(self, results=Results(self.results.run, [*earlier.launches, *later_launches]))
-
     def build(self, text: str) -> str:
         """Return the commit of an environment's TensorFlow, in the format of `git describe`; empty if unknown."""
         return find_commit(self.launches, self.names.get(text, ""))
 
-    def _find_cell(self, text: str) -> Cell | None:
-        name = self.names.get(text)
-        return next((cell for cell in self.results.found.cells if cell.environment == name), None)
-
-    def _compare_growth(self, text: str, fixed: str, pythons: tuple[str, str] | None) -> LookResult | None:
-        difference = growth_difference(self.values(text), self.values(fixed), 1.0 - LOOK_ALPHA)
+    def _compare_growth(self, text: str, fixed: str, alpha: float, pythons: tuple[str, str] | None) -> Answer | None:
+        difference = growth_difference(self.values(text), self.values(fixed), 1.0 - alpha)
         if difference is None or difference.interval is None:
             return None
         calls = min((calls_looked_at(launch) for launch in self.launches if launch.memory), default=1.0)
         comparative = "more" if difference.value > 0 else "fewer"
-        return LookResult(
+        return Answer(
             step=difference.value,
             low=difference.interval.low,
             high=difference.interval.high,

@@ -1,0 +1,1 @@
+"""Questions about two sides: both are measured side by side, until the answer is clear."""
