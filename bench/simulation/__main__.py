@@ -8,8 +8,9 @@ from functools import partial
 from bench.simulation.bias_tables import print_controls, print_interleaving
 from bench.simulation.bisection import print_searches
 from bench.simulation.cases import Simulate, simulate_cases
+from bench.simulation.confirmations import print_confirmations
 from bench.simulation.growth import print_growth
-from bench.simulation.nightly_tables import print_confirmations, print_correlated, print_nights
+from bench.simulation.nightly_tables import print_correlated, print_nights
 from bench.simulation.other_rules import print_other_rules
 from bench.simulation.percentiles import print_percentiles
 from bench.simulation.settling import print_settling
@@ -75,7 +76,7 @@ PARTS: dict[str, Part] = {
     "power": _make_table_part(print_power),
     "mixtures": _make_table_part(print_mixtures),
     "nights": print_nights,
-    "confirmations": _make_single_part(print_confirmations, factor=40),
+    "confirmations": lambda pool, tables, seed: print_confirmations(pool, 8 * tables, seed),
     "correlated": print_correlated,
     "searches": print_searches,
     "turns": _make_single_part(print_interleaving),

@@ -26,7 +26,7 @@ from harness.model.environment import Device
 from harness.model.launch import Launch, Limits, Sample, Sampling, Status
 from harness.model.run import Group, Plan, Run
 from harness.model.scenario import Cell
-from harness.question.sides import PairedRun
+from harness.paired.comparison import PairedRun
 
 #: The budget of a search: the launches of 60 paired rounds.
 BUDGET = 120

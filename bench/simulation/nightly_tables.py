@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple
 from functools import partial
-from statistics import fmean
 
 import numpy as np
 
@@ -21,53 +20,9 @@ from bench.simulation.correlated import (
     rates,
 )
 from bench.simulation.correlated import shares as found_shares
-from bench.simulation.markdown import format_percent, print_table
+from bench.simulation.markdown import print_table
 from bench.simulation.nights import FIRST, NIGHTS, RULES, SOON, Kind, at_most, between, delays, false_count
 from bench.simulation.whole_nights import Whole, whole
-from harness.analysis.distributions import Floats
-from harness.analysis.looks import compute_last_share
-from harness.analysis.quantities import linear
-from harness.history.confirm import decide_finding
-from harness.model.defaults import ALPHA, CONFIRM_ROUNDS, MARGIN, MOST_CONFIRM_ROUNDS
-
-
-def print_confirmations(trials: int, seed: int) -> None:
-    """Print the decisions of confirmations that are continued until they are clear, and of those without looks."""
-    print("\n## Confirmations\n")
-    heads = ["standard deviation of a round", "true ratio", "confirmed", "refuted", "rounds"]
-    print_table(
-        [*heads, "without looks: confirmed", "refuted", "rounds"],
-        (
-            [f"{100.0 * deviation:.0f} %", f"{ratio:.3f}×", *_format_decisions(deviation, ratio, trials, seed)]
-            for deviation in (0.01, 0.02, 0.03, 0.05, 0.08)
-            for ratio in (1.0, 1.0 + MARGIN, 1.05)
-        ),
-    )
-
-
-def _format_decisions(deviation: float, ratio: float, trials: int, seed: int) -> Iterator[str]:
-    draw = np.random.default_rng(seed)
-    logs = math.log(ratio) + deviation * draw.standard_normal((trials, MOST_CONFIRM_ROUNDS))
-    for has_looks in (True, False):
-        results = [_confirm(row, has_looks=has_looks) for row in logs]
-        yield from (
-            format_percent(fmean(decision is expected for decision, _ in results)) for expected in (True, False)
-        )
-        yield f"{fmean(rounds for _, rounds in results):.1f}"
-
-
-def _confirm(logs: Floats, *, has_looks: bool) -> tuple[bool | None, int]:
-    """Return the decision on a suspected slowdown, and the number of rounds after which it was clear."""
-    looks = range(CONFIRM_ROUNDS, MOST_CONFIRM_ROUNDS + 1, CONFIRM_ROUNDS)
-    for number, rounds in enumerate(looks, 1):
-        alpha = ALPHA * (compute_last_share(looks[:number]) if has_looks else 1.0)
-        interval = linear(logs[:rounds].tolist(), 1.0 - alpha)
-        assert interval
-        assert interval.interval
-        decision = decide_finding(interval.value, interval.interval.low, interval.interval.high, 1.05, MARGIN)
-        if decision is not None:
-            return decision, rounds
-    return None, MOST_CONFIRM_ROUNDS
 
 
 def print_nights(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:

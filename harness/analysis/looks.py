@@ -18,7 +18,7 @@ spending function, as in K. K. G. Lan and D. L. DeMets, "Discrete sequential bou
 70, 1983. Every look judges all rounds so far, so the probability of a wrong verdict at any look is at most the sum of
 their levels (Bonferroni). A verdict can only be wrong on one side, and a level of 5 % is 2.5 % on each side. So the
 planned end and all other looks together show a wrong verdict in at most 5 % of runs.
-bench/simulation/stopping.md has the measured error rates. The looks of confirmations and searches: harness/question/.
+bench/simulation/stopping.md has the measured error rates. The looks of confirmations and searches: harness/paired/.
 """
 
 import itertools

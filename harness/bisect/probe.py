@@ -22,9 +22,9 @@ from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, HarnessError, UsageError
 from harness.model.launch import Interleave
 from harness.model.scenario import STEP, Cell
+from harness.paired.comparison import PairedRun
 from harness.plan.selection import resolve
 from harness.project import Project
-from harness.question.sides import PairedRun
 from harness.session.planning.lengths import UNPILOTED
 from harness.session.request import Request
 from harness.session.sources import WheelMaker

@@ -19,8 +19,8 @@ from harness.bisect.posterior import SPREAD, Posterior, Round, posterior
 from harness.bisect.probe import Probe
 from harness.model.errors import CannotRunHereError, Exit, HarnessError, UsageError
 from harness.model.texts import counted, format_number
-from harness.question.question import Question
-from harness.question.sides import Answer, PairedRun
+from harness.paired.comparison import PairComparison, PairedRun
+from harness.paired.measurement import PairedMeasurement
 
 #: Verifying the ends takes at most this share of the budget that is left after the scan.
 ENDS_SHARE = 0.5
@@ -37,8 +37,8 @@ LEAST_CHANGE, SPLIT_SHARE = math.log(1.25), 0.25
 #: The significance level of each comparison of two candidates (analysis/looks.py).
 LOOK_ALPHA = compute_shown_alpha(len(LOOKS_AT_PAIRS))
 
-#: The question whether two candidates differ.
-PairQuestion = Question[PairedRun, Answer | None]
+#: The measurement of two candidates, with their comparison.
+CandidateMeasurement = PairedMeasurement[PairedRun, PairComparison | None]
 
 
 class SearchEnd(StrEnum):
@@ -78,8 +78,8 @@ class Search:
     unknown: dict[int, str] = field(default_factory=dict)
     scanned: dict[int, float] = field(default_factory=dict)
     changes: list[FoundChange] = field(default_factory=list)
-    ends: Answer | None = None
-    pair: Answer | None = None
+    ends: PairComparison | None = None
+    pair: PairComparison | None = None
     ended: SearchEnd | None = None
     work: dict[int, StepWork] = field(default_factory=dict)
     exact: tuple[int, int] | None = None
@@ -147,14 +147,14 @@ class ReversedEndpointsError(UsageError):
     """The good end takes longer than the bad one."""
 
 
-def ask(kind: str, texts: tuple[str, str], probe: Probe) -> PairQuestion:
-    """Return the question whether two environments differ, the older first. `kind` is the kind of its steps."""
+def make_measurement(kind: str, texts: tuple[str, str], probe: Probe) -> CandidateMeasurement:
+    """Return the measurement of two environments, the older first. `kind` is the kind of its steps."""
 
-    def judge(run: PairedRun) -> tuple[Answer | None, bool]:
-        answer = run.compare(texts[1], texts[0], LOOK_ALPHA)
-        return answer, answer is not None and answer.is_clear
+    def judge(run: PairedRun) -> tuple[PairComparison | None, bool]:
+        result = run.compare(texts[1], texts[0], LOOK_ALPHA)
+        return result, result is not None and result.is_clear
 
-    return Question(LOOKS_AT_PAIRS, partial(probe.measure, kind, texts), judge)
+    return PairedMeasurement(LOOKS_AT_PAIRS, partial(probe.measure, kind, texts), judge)
 
 
 def scan(search: Search, probe: Probe) -> None:
@@ -188,7 +188,7 @@ def narrow(search: Search, budget: float, probe: Probe) -> None:
     if _split_search(search, probe):
         ends = _verify_ends(search, budget, probe)
     _add_scan_rounds(search)
-    questions = {(search.low, search.high): ends}
+    measurements = {(search.low, search.high): ends}
     while search.ended is None:
         belief = search.posterior
         if belief is None:
@@ -197,13 +197,13 @@ def narrow(search: Search, budget: float, probe: Probe) -> None:
             )
         pair = belief.likeliest
         older, newer = map(search.text, pair)
-        question = questions.setdefault(pair, ask("pair", (older, newer), probe))
-        search.pair = question.answer
-        if belief.share >= LIKELY_SHARE and question.more:
+        measurement = measurements.setdefault(pair, make_measurement("pair", (older, newer), probe))
+        search.pair = measurement.result
+        if belief.share >= LIKELY_SHARE and measurement.more:
             # both candidates were measured before, so they are available
-            if not _exceeds_budget(search, budget, _estimate_look(question, probe), probe):
-                probe.say(f"Side by side: {older} and {newer}, {counted(question.more, 'round')}.")
-                _add_look(search, pair, question, probe)
+            if not _exceeds_budget(search, budget, _estimate_look(measurement, probe), probe):
+                probe.say(f"Side by side: {older} and {newer}, {counted(measurement.more, 'round')}.")
+                _add_look(search, pair, measurement, probe)
         elif belief.is_found:
             search.ended = SearchEnd.CONFIRMED if _is_in_direction(search.pair, search.ends) else SearchEnd.FOUND
         else:
@@ -268,15 +268,15 @@ def _measure_probe(search: Search, belief: Posterior, budget: float, probe: Prob
     _add_rounds(search, (search.low, probe_number), probe.measure("probe", texts, rounds), probe)
 
 
-def _estimate_look(question: PairQuestion, probe: Probe) -> float:
-    """Return the estimated time of a question's next look in seconds."""
-    return probe.estimated(2, question.more, with_control=True)
+def _estimate_look(measurement: CandidateMeasurement, probe: Probe) -> float:
+    """Return the estimated time of the next look in seconds."""
+    return probe.estimated(2, measurement.more, with_control=True)
 
 
-def _add_look(search: Search, pair: tuple[int, int], question: PairQuestion, probe: Probe) -> None:
-    """Measure two candidates up to the next look of their question, and add the new rounds."""
-    earlier_rounds = question.rounds
-    _add_rounds(search, pair, question.look(), probe, earlier_rounds)
+def _add_look(search: Search, pair: tuple[int, int], measurement: CandidateMeasurement, probe: Probe) -> None:
+    """Measure two candidates up to the next look, and add the new rounds."""
+    earlier_rounds = measurement.rounds
+    _add_rounds(search, pair, measurement.look(), probe, earlier_rounds)
 
 
 def _add_rounds(search: Search, pair: tuple[int, int], run: PairedRun, probe: Probe, after: int = 0) -> None:
@@ -312,7 +312,7 @@ def _exceeds_budget(search: Search, budget: float, seconds: float, probe: Probe)
     return True
 
 
-def _verify_ends(search: Search, budget: float, probe: Probe) -> PairQuestion:
+def _verify_ends(search: Search, budget: float, probe: Probe) -> CandidateMeasurement:
     """Measure the ends until it is clear that they differ. Raises EqualEndpointsError and ReversedEndpointsError."""
     first, last = search.text(search.low), search.text(search.high)
     for text in (first, last):
@@ -320,12 +320,14 @@ def _verify_ends(search: Search, budget: float, probe: Probe) -> PairQuestion:
             raise CannotRunHereError(
                 f"{text} cannot be measured: {reason}.", "Pass a different version or commit to --good or --bad."
             )
-    question = ask("ends", (first, last), probe)
+    measurement = make_measurement("ends", (first, last), probe)
     spent_limit = probe.spent + ENDS_SHARE * (budget - probe.spent)
-    while question.more and not (question.answer and probe.spent + _estimate_look(question, probe) > spent_limit):
-        probe.say(f"Verifying that {first} and {last} differ: {counted(question.more, 'round')}.")
-        _add_look(search, (search.low, search.high), question, probe)
-    ends = question.answer
+    while measurement.more and not (
+        measurement.result and probe.spent + _estimate_look(measurement, probe) > spent_limit
+    ):
+        probe.say(f"Verifying that {first} and {last} differ: {counted(measurement.more, 'round')}.")
+        _add_look(search, (search.low, search.high), measurement, probe)
+    ends = measurement.result
     if ends is None:
         raise CannotRunHereError(f"No round has results of both {first} and {last}.", "See the report.md of the run.")
     search.ends = ends
@@ -335,16 +337,16 @@ def _verify_ends(search: Search, budget: float, probe: Probe) -> PairQuestion:
     if not ends.is_step:
         raise EqualEndpointsError(
             f"{good} and {bad} {ends.relation}: {clause}",
-            "" if question.more else "Pass different versions or commits to --good and --bad.",
+            "" if measurement.more else "Pass different versions or commits to --good and --bad.",
         )
     if search.is_reversed:
         raise ReversedEndpointsError(
             f"{bad} is not worse than {good}: {clause}", f"If you swapped the ends, pass --good {bad} --bad {good}."
         )
-    return question
+    return measurement
 
 
-def _is_in_direction(pair: Answer | None, ends: Answer | None) -> bool:
+def _is_in_direction(pair: PairComparison | None, ends: PairComparison | None) -> bool:
     """Return whether the results establish that a pair differs in the same direction as the ends."""
     return bool(pair and ends and pair.is_step and (pair.step > 0.0) == (ends.step > 0.0))
 

@@ -28,7 +28,7 @@ from harness.model.history import Decision, Series
 from harness.model.launch import Status
 from harness.model.run import StopReason
 from harness.model.texts import counted, escape, joined
-from harness.question.question import Question
+from harness.paired.measurement import PairedMeasurement
 from harness.session.request import ProfileRequest, Request
 from harness.session.running import Ended
 
@@ -140,12 +140,12 @@ def _decide(
         return decisions, ended_run.interrupted or is_over or all(decision for _, decision in decisions)
 
     looks = range(options.rounds, max(options.rounds, MOST_CONFIRM_ROUNDS) + 1, options.rounds)
-    question = Question(looks, measure, judge)
-    while question.more:
-        question.look()
-    assert question.run
-    assert question.answer
-    return question.run, question.answer
+    measurement = PairedMeasurement(looks, measure, judge)
+    while measurement.more:
+        measurement.look()
+    assert measurement.run
+    assert measurement.result
+    return measurement.run, measurement.result
 
 
 def _run(request: Request | ProfileRequest, command: Sequence[str], *, wait: bool) -> Ended:

@@ -22,15 +22,14 @@ from harness.history.folder import History
 from harness.history.request import ConfirmRequest
 from harness.history.states import NEAR, SeriesFinding
 from harness.machine.identity import load_machine
-from harness.model.defaults import ALPHA
 from harness.model.environment import Device, name_on
 from harness.model.errors import UsageError
 from harness.model.history import Decision, SeriesSoftware, Summary
 from harness.model.launch import Clock, Interleave, Protocol, Status
 from harness.model.profile import Part
 from harness.model.texts import remove_password
+from harness.paired.comparison import PairedRun
 from harness.project import Project
-from harness.question.sides import PairedRun
 from harness.report.phrases import describe_change
 from harness.session.request import Request
 from harness.store.folder import RunFolder
@@ -220,11 +219,10 @@ def decide_all(confirmation: ConfirmationRun, results: Results, margin: float) -
 def _decide(confirmation: ConfirmationRun, finding: SeriesFinding, results: Results, margin: float) -> Decision | None:
     old, new = confirmation.sides
     run = PairedRun(results, {side: get_environment_name(side) for side in (old, new)}, axes=dict(finding.key.axes))
-    cell = run.find_cell(new)
-    answer = run.compare(new, old, ALPHA * results.found.look(cell).share) if cell else None
-    if answer is None:
+    comparison = run.compare(new, old)
+    if comparison is None:
         return None
-    is_confirmed = decide_finding(answer.step, answer.low, answer.high, finding.ratio, margin)
+    is_confirmed = decide_finding(comparison.step, comparison.low, comparison.high, finding.ratio, margin)
     if is_confirmed is None:
         return None
     work, old_work = run.work(new), run.work(old)
@@ -236,9 +234,9 @@ def _decide(confirmation: ConfirmationRun, finding: SeriesFinding, results: Resu
         is_confirmed,
         results.run.id,
         results.run.started,
-        math.exp(answer.step),
-        math.exp(answer.low),
-        math.exp(answer.high),
+        math.exp(comparison.step),
+        math.exp(comparison.low),
+        math.exp(comparison.high),
         versions=list(confirmation.versions),
         commits=[f"GIT_VERSION: {builds[0]} and {builds[1]}"] if all(builds) and len({*builds}) == 2 else [],
         command=confirmation.make_command(),

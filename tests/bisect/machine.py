@@ -6,7 +6,7 @@ from harness.analysis.work_counts import COUNTS, StepWork
 from harness.bisect.candidates import Candidate
 from harness.bisect.probe import COMPARING
 from harness.bisect.search import Search
-from harness.question.sides import Answer
+from harness.paired.comparison import PairComparison
 
 
 class MachineRun:
@@ -32,7 +32,7 @@ class MachineRun:
     def compare(self, text, fixed, alpha):
         value = self._values[text] / self._values[fixed]
         step = math.log(value)
-        return Answer(
+        return PairComparison(
             step=step,
             low=step - self._off,
             high=step + self._off,

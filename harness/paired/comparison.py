@@ -1,4 +1,4 @@
-"""Compares the two sides of a question, from the rounds of a run that measured both."""
+"""Compares two environments of a run, from the rounds that measured both."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,16 +11,17 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import log_ratios
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.analysis.work_counts import StepWork
+from harness.model.defaults import ALPHA
 from harness.model.launch import Launch
 from harness.model.scenario import GROWTH, STEP, Cell
 from harness.model.texts import counted, format_number
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PairComparison:
     """A comparison of the newer of two environments with the older one.
 
-    `step`, with its interval from `low` to `high`, is on the scale of the question: the log of the ratio, or, if not
+    `step`, with its interval from `low` to `high`, is on the scale of the comparison: the log of the ratio, or, if not
     `is_ratio`, the difference in bytes per call. `what` is a clause with the value. `floor` is the largest step that
     isn't reported. `remark` replaces the verdict, for example if the work differs. `pythons` are the Python versions if
     they differ.
@@ -48,7 +49,7 @@ class Answer:
 
     @property
     def is_clear(self) -> bool:
-        """Return whether more rounds would not change the answer."""
+        """Return whether more rounds would not change the result."""
         return self.is_step or self.is_same
 
     @property
@@ -125,15 +126,17 @@ class PairedRun:
         work = self.results.work.get(cell) if cell else None
         return work or self.why_not(text) or "its calls could not be counted exactly"
 
-    def compare(self, text: str, fixed: str, alpha: float) -> Answer | None:
+    def compare(self, text: str, fixed: str, alpha: float | None = None) -> PairComparison | None:
         """Compare an environment with another one. Return None if no round has both.
 
-        The interval has the level 1 - `alpha`. If the A/A control is biased, the interval is widened by the bias.
+        The interval has the level 1 - `alpha`; by default, the level of the run's last look (analysis/looks.py).
+        If the A/A control is biased, the interval is widened by the bias.
         """
         cell, fixed_cell, index = self.find_cell(text), self.find_cell(fixed), self.results.found_of(self.of)
         if cell is None or fixed_cell is None or not self.differences(text, fixed):
             return None
         margin = self.results.run.plan.margin
+        alpha = ALPHA * index.look(cell).share if alpha is None else alpha
         if self.of == GROWTH:
             return self._compare_growth(text, fixed, alpha, index.pythons(cell.environment, fixed_cell.environment))
         (result,) = compare([(cell, fixed_cell)], index, margin)
@@ -142,10 +145,10 @@ class PairedRun:
             return None
         ratio = estimate or result.ratio
         bias = result.bias.distance if result.bias else 0.0
-        # a table has no verdict if the work differs or the control is biased, but a question uses the interval
+        # a table has no verdict if the work differs or the control is biased, but a pair has only its interval
         remark = "the two launches of the control cell differ" if result.withheld is Withheld.CONTROL else ""
         verb, noun = ("takes", "time") if self.of == STEP else ("has", self.of)
-        return Answer(
+        return PairComparison(
             step=math.log(ratio.value),
             low=math.log(ratio.interval.low) - bias if ratio.interval else -math.inf,
             high=math.log(ratio.interval.high) + bias if ratio.interval else math.inf,
@@ -160,13 +163,15 @@ class PairedRun:
         """Return the commit of an environment's TensorFlow, in the format of `git describe`; empty if unknown."""
         return find_commit(self.launches, self.names.get(text, ""))
 
-    def _compare_growth(self, text: str, fixed: str, alpha: float, pythons: tuple[str, str] | None) -> Answer | None:
+    def _compare_growth(
+        self, text: str, fixed: str, alpha: float, pythons: tuple[str, str] | None
+    ) -> PairComparison | None:
         difference = growth_difference(self.values(text), self.values(fixed), 1.0 - alpha)
         if difference is None or difference.interval is None:
             return None
         calls = min((calls_looked_at(launch) for launch in self.launches if launch.memory), default=1.0)
         comparative = "more" if difference.value > 0 else "fewer"
-        return Answer(
+        return PairComparison(
             step=difference.value,
             low=difference.interval.low,
             high=difference.interval.high,

@@ -1,1 +1,0 @@
-"""Questions about two sides: both are measured side by side, until the answer is clear."""
