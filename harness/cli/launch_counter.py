@@ -86,7 +86,7 @@ class LaunchCounter(WalkListener):
         self.done += not launch.ended_under_profiler
         self._round = max(self._round, launch.round)
         self._seconds[launch.round == 0].append(launch.seconds)
-        if self._reference and launch.samples and launch.cell.environment not in self._times:
+        if self._reference and launch.round <= 1 and launch.samples and launch.cell.environment not in self._times:
             self._tell_preliminary(launch)
 
     def _tell_preliminary(self, launch: Launch) -> None:

@@ -204,3 +204,8 @@ def test_the_first_launches_of_a_script_are_a_preliminary_answer(capsys):
         "2.00× in tf2.0, relative to tf1.14.",
         "3.00× in tf2.1, relative to tf1.14.",
     ]
+    # a continued run has more than these
+    continued = PlainLaunches(script_run)
+    for cell in (old, new):
+        continued.end(factories.launch(cell, (1.0,), round=4))
+    assert "Preliminary" not in capsys.readouterr().err
