@@ -90,10 +90,12 @@ def _render_page(history: "History", request: SeriesRequest) -> str:
 
 def _render_changes(history: "History", request: SeriesRequest, since: str) -> str:
     from harness.history import changes  # noqa: PLC0415 - the page needs none of it
+    from harness.history.states import judge_all  # noqa: PLC0415
 
-    runs = history.runs()
+    runs, decisions = history.runs(), history.decisions()
     series, last_run = find_series(history, request), changes.find_start(runs, since)
-    return changes.render(changes.compare(series, history.decisions(), last_run, runs, history.notes()))
+    before, after = changes.judge_before(series, decisions, last_run), judge_all(series, decisions)
+    return changes.render(before, after, last_run, runs, history.notes())
 
 
 def alarm(

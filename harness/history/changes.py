@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from harness.analysis.statistics import exp_limited
 from harness.history import phrases
@@ -52,46 +52,28 @@ def find_start(entries: Sequence[HistoryEntry], asked: str = "") -> HistoryEntry
     return next((entry for entry in reversed(entries) if parse_time(entry.started) < moment), None)
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryComparison:
-    """The series of a history now (`after`), and as of the run `since` (`before`; empty without a run).
-
-    `entries` are the runs of the history, and `notes` its notes.
-    """
-
-    before: Sequence[JudgedSeries]
-    after: Sequence[JudgedSeries]
-    since: HistoryEntry | None
-    entries: Sequence[HistoryEntry]
-    notes: Sequence[Note]
+def judge_before(
+    series: Sequence[Series], decisions: Sequence[Decision], since: HistoryEntry | None
+) -> list[JudgedSeries]:
+    """Judge the series as of the run `since`. The result is empty without a run."""
+    if since is None:
+        return []
+    start = parse_time(since.started)
+    earlier_decisions = [decision for decision in decisions if parse_time(decision.when) <= start]
+    return judge_all(cut_series(series, since), earlier_decisions)
 
 
-def compare(
-    series: Sequence[Series],
-    decisions: Sequence[Decision],
+def render(
+    before: Sequence[JudgedSeries],
+    after: Sequence[JudgedSeries],
     since: HistoryEntry | None,
     entries: Sequence[HistoryEntry],
     notes: Sequence[Note],
-) -> HistoryComparison:
-    """Judge the series now, and as of the run `since`."""
-    before = []
-    if since:
-        start = parse_time(since.started)
-        earlier_decisions = [decision for decision in decisions if parse_time(decision.when) <= start]
-        before = judge_all(cut_series(series, since), earlier_decisions)
-    return HistoryComparison(before, judge_all(series, decisions), since, entries, notes)
+) -> str:
+    """Return the changes of a history as Markdown, within LIMIT. Lines at the end are left out.
 
-
-def render(comparison: HistoryComparison) -> str:
-    """Return the changes as Markdown, within LIMIT. Lines at the end are left out."""
-    text = markdown.render_full(_build_sections(comparison))
-    return markdown.shorten(text, LIMIT, "harness history report -o history.html")
-
-
-def _build_sections(comparison: HistoryComparison) -> list[Section]:
-    """Return the sections of the report: changed findings, current findings, and segment boundaries with notes."""
-    before, after, since = comparison.before, comparison.after, comparison.since
-    entries, notes = comparison.entries, comparison.notes
+    `after` are the series now, and `before` as of the run `since` (empty without a run). `entries` are the runs.
+    """
     names = phrases.make_names([judged.series.key for judged in [*after, *before]], entries)
     earlier = {(finding.key, finding.since): finding for judged in before for finding in judged.findings}
     current_findings = [finding for members in phrases.group_by_cause(after) for finding in members]
@@ -106,7 +88,7 @@ def _build_sections(comparison: HistoryComparison) -> list[Section]:
     new_runs = [entry for entry in entries if since is None or (entry.started, entry.run) > (since.started, since.run)]
     make_table = _make_table_maker(after, earlier, names)
     start = f"since the run of {phrases.format_day(since.started)}" if since else "all runs"
-    all_sections = [
+    sections = [
         Section(f"History: {start}", "changes", list(_make_head(after, new_runs))),
         Section(
             "What changed", "changed", list(_find_changed_blocks(changed_findings, lost_findings, names, make_table))
@@ -114,7 +96,8 @@ def _build_sections(comparison: HistoryComparison) -> list[Section]:
         Section("Unchanged findings", "standing", [make_table(unchanged, "Found before")] if unchanged else []),
         Section("Segment boundaries and notes", "breaks", list(_find_boundaries(after, new_runs, notes))),
     ]
-    return [section for section in all_sections if section.blocks]
+    text = markdown.render_full([section for section in sections if section.blocks])
+    return markdown.shorten(text, LIMIT, "harness history report -o history.html")
 
 
 def _make_table_maker(

@@ -133,22 +133,19 @@ def plan_steps(alerts: Iterable[Alert], issues: Iterable[TrackedIssue]) -> list[
 
 def _plan_step(alert: Alert, issue: TrackedIssue | None) -> IssueStep:
     if issue is None:
-        return IssueStep(IssueAction.OPEN, alert, "No issue exists for this cause.")
-    kind, why = _choose_action(alert, issue)
+        kind, why = IssueAction.OPEN, "No issue exists for this cause."
+    elif issue.closed and issue.reason not in ("", "completed"):
+        reason = issue.reason.replace("_", " ")
+        kind, why = IssueAction.KEEP, f"The issue was closed as {reason}, and stays closed."
+    elif issue.closed and _parse_seconds(alert.confirmed) <= _parse_seconds(issue.closed):
+        kind, why = IssueAction.KEEP, "The issue was closed, and the change hasn't been confirmed again since then."
+    elif issue.closed:
+        kind, why = IssueAction.REOPEN, "The issue was closed, and the change has been confirmed again since then."
+    elif (issue.title, issue.body) == (alert.title, alert.text):
+        kind, why = IssueAction.KEEP, "The issue is up to date."
+    else:
+        kind, why = IssueAction.EDIT, "The issue is open, and its text has changed."
     return IssueStep(kind, alert, why, issue)
-
-
-def _choose_action(alert: Alert, issue: TrackedIssue) -> tuple[IssueAction, str]:
-    """Return the action for an alert with an issue, and the reason."""
-    if issue.closed and issue.reason not in ("", "completed"):
-        return IssueAction.KEEP, f"The issue was closed as {issue.reason.replace('_', ' ')}, and stays closed."
-    if issue.closed and _parse_seconds(alert.confirmed) <= _parse_seconds(issue.closed):
-        return IssueAction.KEEP, "The issue was closed, and the change hasn't been confirmed again since then."
-    if issue.closed:
-        return IssueAction.REOPEN, "The issue was closed, and the change has been confirmed again since then."
-    if (issue.title, issue.body) == (alert.title, alert.text):
-        return IssueAction.KEEP, "The issue is up to date."
-    return IssueAction.EDIT, "The issue is open, and its text has changed."
 
 
 def _merge_alerts(first: Alert, second: Alert) -> Alert:

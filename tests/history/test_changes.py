@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from harness.history import changes
-from harness.history.changes import HistoryComparison
 from harness.model.history import Note
 from tests.history.nights import changed, decided, entries, judge_series, key, noise, run_of, season, series
 
@@ -12,12 +11,9 @@ def test_what_changed_since_a_run(golden):
     series_list, runs, notes = season()
     since = runs[83]
     before = [judge_series(item) for item in changes.cut_series([entry.series for entry in series_list], since)]
-    assert changes.render(HistoryComparison(before, series_list, since, runs, notes)).replace("\u00a0", " ") == golden
+    assert changes.render(before, series_list, since, runs, notes).replace("\u00a0", " ") == golden
     # note that nothing is new since the newest run
-    assert (
-        changes.render(HistoryComparison(series_list, series_list, runs[-1], runs, notes)).replace("\u00a0", " ")
-        == golden
-    )
+    assert changes.render(series_list, series_list, runs[-1], runs, notes).replace("\u00a0", " ") == golden
 
 
 def test_a_confirmation_a_refutation_and_what_is_found_no_longer(golden):
@@ -28,15 +24,13 @@ def test_a_confirmation_a_refutation_and_what_is_found_no_longer(golden):
         "refuted": judge_series(one_series, [decided(before, confirmed=False)]),
         "found no longer": replace(before, findings=[], changes=[]),
     }
-    texts = {
-        name: changes.render(HistoryComparison([before], [after], runs[-2], runs, [])) for name, after in afters.items()
-    }
+    texts = {name: changes.render([before], [after], runs[-2], runs, []) for name, after in afters.items()}
     assert "\n".join(f"({name})\n{text}" for name, text in texts.items()).replace("\u00a0", " ") == golden
 
 
 def test_without_an_earlier_run_everything_is_new(golden):
     series_list, runs, notes = season()
-    text = changes.render(HistoryComparison([], series_list, None, runs, notes))
+    text = changes.render([], series_list, None, runs, notes)
     assert text.replace("\u00a0", " ") == golden
 
 
@@ -57,6 +51,6 @@ def test_more_than_a_comment_has_room_for_is_cut():
         )
         for name in (str(number) * 40 for number in range(600))
     ]
-    text = changes.render(HistoryComparison([], series_list, None, entries(16), [Note("2026-08-02", "moved")]))
+    text = changes.render([], series_list, None, entries(16), [Note("2026-08-02", "moved")])
     assert 30_000 < len(text) < 65_000
     assert "harness history report -o history.html" in text
