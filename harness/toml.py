@@ -124,7 +124,7 @@ class Findings:
         table: Key = ()
         for start, end in _find_ranges(self._lines):
             statement = "\n".join(self._lines[start:end])
-            keys = list(_walk_keys(tomllib.loads(statement)))
+            keys = [key for key, _ in _walk_values(tomllib.loads(statement))]
             if statement.lstrip().startswith("["):
                 table = ()
                 parts = [part for part in max(keys, key=len) if isinstance(part, str)]
@@ -175,10 +175,6 @@ def _walk_values(value: Any) -> Iterator[tuple[Key, Any]]:
     for name, entry in children:
         yield (name,), entry
         yield from (((name, *key), element) for key, element in _walk_values(entry))
-
-
-def _walk_keys(value: Any) -> Iterator[Key]:
-    return (key for key, _ in _walk_values(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,14 +264,9 @@ def read_file(path: Path) -> str:
     except OSError as error:
         raise FileError([Problem(path, 0, f"The file cannot be read: {error.strerror or error}.")]) from None
     except UnicodeDecodeError as error:
-        raise make_encoding_error(path, error) from None
-
-
-def make_encoding_error(path: Path, error: UnicodeDecodeError) -> FileError:
-    """Return the error for a file that isn't UTF-8, with the number of its first invalid line."""
-    line = error.object.count(b"\n", 0, error.start) + 1
-    text = f"{path.name} cannot be read: this line is not UTF-8."
-    return FileError([Problem(path, line, text, "Save the file as UTF-8.")])
+        line = error.object.count(b"\n", 0, error.start) + 1
+        text = f"{path.name} cannot be read: this line is not UTF-8."
+        raise FileError([Problem(path, line, text, "Save the file as UTF-8.")]) from None
 
 
 def read_header(text: str, path: Path, root: Key = ()) -> TomlDocument:

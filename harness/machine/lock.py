@@ -221,8 +221,7 @@ def get_lock_path() -> Path:
 
     If `HARNESS_MACHINE_LOCK` is set, its value is the path. Several users can share this file.
     """
-    path = os.environ.get("HARNESS_MACHINE_LOCK")
-    if path:
+    if path := os.environ.get("HARNESS_MACHINE_LOCK"):
         return Path(path)
     # several machines may share a home folder
     return get_data_dir() / f"{platform.node() or 'machine'}.lock"

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import zip_longest
 from typing import Any
 
 #: ALL: the name for all GPUs, in `--gpus` and in CDI. FIRST: the GPU that `--gpu` selects, because a launch measures on
@@ -160,7 +159,7 @@ def find_differing(first: Any, second: Any, but: Sequence[str] = ()) -> list[tup
     if first_gpus is None or second_gpus is None or len(first_gpus) != len(second_gpus):
         return [] if first == second else [("gpus", first, second)]
     differences = []
-    for position, (old, new) in enumerate(zip_longest(first_gpus, second_gpus)):
+    for position, (old, new) in enumerate(zip(first_gpus, second_gpus, strict=True)):
         if not isinstance(old, Mapping) or not isinstance(new, Mapping):
             continue
         names = ["name"] if old.get("name") != new.get("name") else [name for name in old if name in new]
