@@ -214,12 +214,8 @@ def make_lock_lines(environment: Environment, base: Locked) -> str:
     path = get_wheel_path(environment.wheel)
     digest, _, file = environment.wheel.partition("/")
     name, version, *_ = parse_wheel_filename(file)
-    replaced = environment.replaced
-    lines_by_package = {
-        package: lines
-        for package, lines in split_blocks(base.lock.path.read_text("utf-8")).items()
-        if package not in replaced
-    }
+    replaced, base_lines = environment.replaced, split_blocks(base.lock.path.read_text("utf-8"))
+    lines_by_package = {package: lines for package, lines in base_lines.items() if package not in replaced}
     lines_by_package[name] = f"{name}=={version} \\\n    --hash=sha256:{digest}\n"
     lines = "".join(lines_by_package[package] for package in sorted(lines_by_package))
     missing = find_unmet(_read_requirements(path, environment), pins(lines))

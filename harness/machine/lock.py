@@ -50,11 +50,9 @@ def hold_lock(
     Without `waiting`, raises CannotRunHereError instead, with `busy` and a description of the holder. With the mode
     LOCK_SH, other processes with this mode can hold the lock at the same time.
     """
-    handle = _lock(path, mode, busy, advice, waiting)
     # its holder may have removed the file after it was opened here, and then nobody else sees this lock
-    while not _is_file_of(handle, path):
+    while not _is_file_of(handle := _lock(path, mode, busy, advice, waiting), path):
         os.close(handle)
-        handle = _lock(path, mode, busy, advice, waiting)
     try:
         command = shlex.join([Path(sys.argv[0]).name, *map(remove_password, sys.argv[1:])])
         holder = f"{_get_user()}, process {os.getpid()}, since {time.strftime('%H:%M')}"
@@ -275,16 +273,15 @@ def hold_slot(slots: Sequence[Sequence[str]], waiting: Callable[[str], object] |
     held at the same time, even if runs divide the machine differently. While a run holds the whole machine, no slot is
     free. If no slot is free, call `waiting` and wait; without `waiting`, raise CannotRunHereError.
     """
-    with hold_lock(get_lock_path(), _BUSY_MESSAGE, _ADVICE, waiting, mode=fcntl.LOCK_SH):
-        last_report = ""
+    machine_lock, last_report = get_lock_path(), ""
+    with hold_lock(machine_lock, _BUSY_MESSAGE, _ADVICE, waiting, mode=fcntl.LOCK_SH):
         while True:
             for index, names in enumerate(slots):
                 with contextlib.ExitStack() as stack:
                     try:
                         for name in sorted(names):
-                            stack.enter_context(
-                                hold_lock(get_lock_path().with_name(f"{get_lock_path().name}.{name}"), _BUSY_MESSAGE)
-                            )
+                            slot_lock = machine_lock.with_name(f"{machine_lock.name}.{name}")
+                            stack.enter_context(hold_lock(slot_lock, _BUSY_MESSAGE))
                     except _BusyError as error:
                         busy_error = error
                         continue
