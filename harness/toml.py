@@ -279,9 +279,8 @@ def read_header(text: str, path: Path, root: Key = ()) -> TomlDocument:
         raise FileError([_explain_no_header(text, path)])
     if len(blocks) > 1:
         fix = "A file can have only one header (PEP 723). Remove this one, or move its lines to the first header."
-        raise FileError(
-            [Problem(path, _count_line(text, blocks[1].start()), f"This is a second `{_HEADER_START}` header.", fix)]
-        )
+        line = _count_line(text, blocks[1].start())
+        raise FileError([Problem(path, line, f"This is a second `{_HEADER_START}` header.", fix)])
     lines = blocks[0]["content"].rstrip("\n").split("\n")
     toml = "\n".join(line[2:] if line.startswith("# ") else line[1:] for line in lines)
     return read(toml, path, _count_line(text, blocks[0].start("content")), root)

@@ -220,11 +220,8 @@ def make_lock_lines(environment: Environment, base: Locked) -> str:
     lines = "".join(lines_by_package[package] for package in sorted(lines_by_package))
     missing = find_unmet(_read_requirements(path, environment), pins(lines))
     if missing:
-        names = [canonicalize_name(Requirement(text).name) for text in missing]
-        installed = [
-            f"{package} {base.lock.pins[package]}" if package in base.lock.pins else f"no {package}"
-            for package in names
-        ]
+        names, pinned = [canonicalize_name(Requirement(text).name) for text in missing], base.lock.pins
+        installed = [f"{package} {pinned[package]}" if package in pinned else f"no {package}" for package in names]
         raise UsageError(
             f"{environment.source} needs {joined(missing)}, but {base.environment.name} has {joined(installed)}.",
             f"Change the base too: -e {base.environment.name}+{names[0]}==VERSION+{name}@PLACE",

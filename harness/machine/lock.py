@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from harness.files import choose_mode, get_data_dir, make_folder, open_regular_file, suggest_remedy
+from harness.machine import sysfs
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import counted, escape, remove_password
 
@@ -88,10 +89,8 @@ def _read_holder(handle: int) -> tuple[str, str]:
     holder, _, second = os.pread(handle, _NOTE_BYTES, 0).decode(errors="replace").strip().partition("\n")
     match = _RUN.fullmatch(second)
     minutes = math.ceil((int(match[2]) - time.time()) / 60) if match else 0
-    return (
-        holder,
-        f" Its run {match[1]} takes about {counted(minutes, 'more minute')}." if match and minutes > 0 else "",
-    )
+    run = f" Its run {match[1]} takes about {counted(minutes, 'more minute')}." if match and minutes > 0 else ""
+    return holder, run
 
 
 def _find_place(handle: int, locks: Path = Path("/proc/locks")) -> int:
@@ -99,11 +98,8 @@ def _find_place(handle: int, locks: Path = Path("/proc/locks")) -> int:
 
     The kernel lists the processes that wait, in their order. The list may omit other containers.
     """
-    suffix, waiters = f":{os.fstat(handle).st_ino}", []
-    with contextlib.suppress(OSError):
-        for words in map(str.split, locks.read_text(encoding="ascii").splitlines()):
-            if words[1] == "->" and words[6].endswith(suffix):
-                waiters.append(words[5])
+    suffix, lines = f":{os.fstat(handle).st_ino}", (sysfs.read_text(locks) or "").splitlines()
+    waiters = [words[5] for words in map(str.split, lines) if words[1] == "->" and words[6].endswith(suffix)]
     own_id = str(os.getpid())
     return waiters.index(own_id) + 1 if own_id in waiters else len(waiters) + 1
 

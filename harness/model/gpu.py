@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 #: ALL: the name for all GPUs, in `--gpus` and in CDI. FIRST: the GPU that `--gpu` selects, because a launch measures on
@@ -231,11 +231,13 @@ class GpuCode:
 
         Machine code runs on capabilities with the same major version and the same or a higher minor version.
         """
-        return _can_run(self.machine, capability)
+        major, minor = capability
+        return any(major == own_major and minor >= own_minor for own_major, own_minor in self.machine)
 
     def all_runs_on(self, capability: Capability) -> bool:
         """Return whether every module has machine code that runs on a GPU of this capability."""
-        return _can_run(tuple(code for code in self.machine if code not in self.ptx_alone), capability)
+        complete = tuple(code for code in self.machine if code not in self.ptx_alone)
+        return replace(self, machine=complete).runs_on(capability)
 
     def compiles_for(self, capability: Capability) -> bool:
         """Return whether some PTX can be compiled for this capability: PTX for the same or a lower capability."""
@@ -244,11 +246,6 @@ class GpuCode:
 
 def _parse_capabilities(text: str) -> list[tuple[str, Capability]]:
     return [(kind, (int(major), int(minor))) for kind, major, minor in re.findall(r"\b(sm|compute)_(\d+)(\d)\b", text)]
-
-
-def _can_run(machine: Sequence[Capability], capability: Capability) -> bool:
-    major, minor = capability
-    return any(major == own_major and minor >= own_minor for own_major, own_minor in machine)
 
 
 #: The name of NVIDIA's devices in CDI, the Container Device Interface.

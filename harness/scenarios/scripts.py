@@ -159,15 +159,12 @@ def add_runner(script: Script) -> tuple[Script, list[str]]:
     tests = own_code.benchmarked_tests(script.text) if kind in {own_code.TESTS, own_code.CODE} else []
     if not tests or "pytest.main(" in script.text:
         return script, []
-    grep = [
-        *script.grep,
-        *(
-            rf"^{re.escape(name.rpartition('.')[2])}(?:\[.*\])?: median (?P<{_make_identifier(name)}>\S+)"
-            for name in tests
-        ),
+    patterns = [
+        rf"^{re.escape(name.rpartition('.')[2])}(?:\[.*\])?: median (?P<{_make_identifier(name)}>\S+)" for name in tests
     ]
     sentence = f"{script.path.name} has benchmarks for pytest: pytest runs them, and their medians are compared."
-    return replace(script, text=script.text.rstrip("\n") + PYTEST, grep=grep, has_runner=True), [sentence]
+    text = script.text.rstrip("\n") + PYTEST
+    return replace(script, text=text, grep=[*script.grep, *patterns], has_runner=True), [sentence]
 
 
 def _make_identifier(name: str) -> str:
