@@ -198,8 +198,7 @@ def find_top(folder: Path) -> Path:
     """Return the top folder of the repository that a folder is in. Raises UsageError if there is none."""
     process = run_git(folder, "rev-parse", "--show-toplevel")
     if process.returncode:
-        bare = run_git(folder, "rev-parse", "--is-bare-repository")
-        if get_output(bare) == "true":
+        if get_output(run_git(folder, "rev-parse", "--is-bare-repository")) == "true":
             return folder
         reason, *other_lines = process.stderr.decode(errors="replace").strip().splitlines() or ["it fails"]
         if "not a git repository" not in reason:
