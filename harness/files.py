@@ -272,8 +272,7 @@ def make_folder(path: Path) -> None:
 
 def get_cache_dir() -> Path:
     """Return `HARNESS_CACHE_DIR`, or the user's cache folder for harness."""
-    override = os.environ.get("HARNESS_CACHE_DIR")
-    if override:
+    if override := os.environ.get("HARNESS_CACHE_DIR"):
         return Path(override).absolute()
     import platformdirs
 
@@ -287,8 +286,7 @@ def get_wheel_path(name: str) -> Path:
 
 def get_data_dir() -> Path:
     """Return the folder for data that can't be recreated: `HARNESS_DATA_DIR`, or the user's data folder for harness."""
-    override = os.environ.get("HARNESS_DATA_DIR")
-    if override:
+    if override := os.environ.get("HARNESS_DATA_DIR"):
         return Path(override).absolute()
     import platformdirs
 

@@ -74,8 +74,7 @@ class Project:
         This is `HARNESS_PROJECT`, or the nearest parent folder with a catalog, or harness's own project, extended by
         the scenarios in `./scenarios`. Raises UsageError if HARNESS_PROJECT has no catalog.
         """
-        path = os.environ.get("HARNESS_PROJECT")
-        if path:
+        if path := os.environ.get("HARNESS_PROJECT"):
             if not (Path(path) / BAKE_FILE).is_file():
                 raise UsageError(f"Invalid HARNESS_PROJECT {path}: {BAKE_FILE} isn't in this folder.")
             return cls(Path(path).resolve())

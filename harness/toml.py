@@ -124,7 +124,7 @@ class Findings:
         table: Key = ()
         for start, end in _find_ranges(self._lines):
             statement = "\n".join(self._lines[start:end])
-            keys = list(_walk_keys(tomllib.loads(statement)))
+            keys = [key for key, _ in _walk_values(tomllib.loads(statement))]
             if statement.lstrip().startswith("["):
                 table = ()
                 parts = [part for part in max(keys, key=len) if isinstance(part, str)]
@@ -175,10 +175,6 @@ def _walk_values(value: Any) -> Iterator[tuple[Key, Any]]:
     for name, entry in children:
         yield (name,), entry
         yield from (((name, *key), element) for key, element in _walk_values(entry))
-
-
-def _walk_keys(value: Any) -> Iterator[Key]:
-    return (key for key, _ in _walk_values(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,14 +264,9 @@ def read_file(path: Path) -> str:
     except OSError as error:
         raise FileError([Problem(path, 0, f"The file cannot be read: {error.strerror or error}.")]) from None
     except UnicodeDecodeError as error:
-        raise make_encoding_error(path, error) from None
-
-
-def make_encoding_error(path: Path, error: UnicodeDecodeError) -> FileError:
-    """Return the error for a file that isn't UTF-8, with the number of its first invalid line."""
-    line = error.object.count(b"\n", 0, error.start) + 1
-    text = f"{path.name} cannot be read: this line is not UTF-8."
-    return FileError([Problem(path, line, text, "Save the file as UTF-8.")])
+        line = error.object.count(b"\n", 0, error.start) + 1
+        text = f"{path.name} cannot be read: this line is not UTF-8."
+        raise FileError([Problem(path, line, text, "Save the file as UTF-8.")]) from None
 
 
 def read_header(text: str, path: Path, root: Key = ()) -> TomlDocument:
@@ -288,9 +279,8 @@ def read_header(text: str, path: Path, root: Key = ()) -> TomlDocument:
         raise FileError([_explain_no_header(text, path)])
     if len(blocks) > 1:
         fix = "A file can have only one header (PEP 723). Remove this one, or move its lines to the first header."
-        raise FileError(
-            [Problem(path, _count_line(text, blocks[1].start()), f"This is a second `{_HEADER_START}` header.", fix)]
-        )
+        line = _count_line(text, blocks[1].start())
+        raise FileError([Problem(path, line, f"This is a second `{_HEADER_START}` header.", fix)])
     lines = blocks[0]["content"].rstrip("\n").split("\n")
     toml = "\n".join(line[2:] if line.startswith("# ") else line[1:] for line in lines)
     return read(toml, path, _count_line(text, blocks[0].start("content")), root)

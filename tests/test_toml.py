@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.errors import FileError
-from harness.toml import Findings, Key, _walk_keys, format_number_text, is_json, is_number, read, read_file, read_header
+from harness.toml import Findings, _walk_values, format_number_text, is_json, is_number, read, read_file, read_header
 from tests.errors import catch, catch_text
 
 TOML = '''\
@@ -92,14 +92,14 @@ def test_a_key_is_there_with_the_last_line_of_its_statement(statements):
     except tomllib.TOMLDecodeError:
         return
     lines = toml.split("\n")
-    statements_by_key: dict[Key, tuple[int, int]] = {}
+    statements_by_key: dict[tuple[str | int, ...], tuple[int, int]] = {}
     begin = 0
     for end in range(1, len(lines) + 1):
         try:
             document = tomllib.loads("\n".join(lines[:end]))
         except tomllib.TOMLDecodeError:  # the statement goes on
             continue
-        statements_by_key = {**dict.fromkeys(_walk_keys(document), (begin, end)), **statements_by_key}
+        statements_by_key = {**{key: (begin, end) for key, _ in _walk_values(document)}, **statements_by_key}
         begin = end
     assert Findings(Path("toml"), toml)._statements == statements_by_key
 

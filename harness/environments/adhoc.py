@@ -279,12 +279,8 @@ def get_file(name: str) -> Path:
 def _create_environment(spec: Pinned, environments: Sequence[Environment]) -> Environment:
     neighbor = find_nearest_release(spec.version, environments)
     package, python = find_tensorflow(spec, neighbor.python, environments)
-    as_of = find_lock_time(
-        [
-            package,
-            *(find_pinned_package(name, version, python, neighbor.architecture) for name, version in spec.pins.items()),
-        ]
-    )
+    others = [find_pinned_package(name, version, python, neighbor.architecture) for name, version in spec.pins.items()]
+    as_of = find_lock_time([package, *others])
     environment = Environment(
         name=spec.name,
         tensorflow=spec.version,

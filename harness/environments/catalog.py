@@ -119,11 +119,9 @@ def parse(text: str, where: str, code: _Code | None = None) -> list[Environment]
         document = hcl2.loads(text, serialization_options=options)
     except RecursionError:
         raise UsageError(f"{where} is nested too deeply.") from None
-    except LarkError as error:
+    except (LarkError, RuntimeError) as error:  # RuntimeError: a block and an attribute with one name
         location = f"{where}:{error.line}" if isinstance(error, UnexpectedInput) and error.line > 0 else where
         raise UsageError(f"{location} is not valid HCL: {str(error).splitlines()[0]}") from None
-    except RuntimeError as error:  # a block and an attribute with one name
-        raise UsageError(f"{where} is not valid HCL: {str(error).splitlines()[0]}") from None
     except ValueError:  # an integer that is too long for Python
         digits = re.search(r"[0-9]{4000}", text)
         line = text.count("\n", 0, digits.start()) + 1 if digits else 1

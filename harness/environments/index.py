@@ -46,11 +46,6 @@ def find_address(file: File) -> str:
     return file.url or Path(file.path or "").absolute().as_uri()
 
 
-def find_upload_time(package: Package) -> datetime | None:
-    """Return the upload time of the package's last file, or None if the index doesn't have it."""
-    return max((file.upload_time for file in find_files(package) if file.upload_time), default=None)
-
-
 def find(requirement: str, python: str, architecture: str = X86_64, *, lowest: bool = False) -> Package | None:
     """Return the newest package (with `lowest`, the oldest) that meets a requirement; None if no file fits Python X.Y.
 
@@ -98,7 +93,10 @@ def _look_up(requirements: str, python: str, architecture: str, *options: str) -
     fixed = ["--quiet", f"--python={sys.executable}", f"--python-version={python}", "--format=pylock.toml"]
     process = _compile(requirements, architecture, *fixed, "--no-deps", *options)
     if process.returncode == 0:
-        return "", _parse_pylock(process.stdout)
+        try:
+            return "", Pylock.from_dict(tomllib.loads(process.stdout)).packages
+        except (PylockValidationError, ValueError, RecursionError) as error:
+            raise CannotRunHereError(f"The package index lists a file whose name is invalid: {error}.") from None
     message = get_last_lines(process.stderr, 12)
     if process.returncode != NO_SOLUTION or "network was disabled" in message:
         raise CannotRunHereError(
@@ -107,14 +105,6 @@ def _look_up(requirements: str, python: str, architecture: str, *options: str) -
             "earlier on this machine.",
         )
     return message, []
-
-
-def _parse_pylock(pylock: str) -> Sequence[Package]:
-    """Return the packages in the text of a pylock.toml (PEP 751)."""
-    try:
-        return Pylock.from_dict(tomllib.loads(pylock)).packages
-    except (PylockValidationError, ValueError, RecursionError) as error:
-        raise CannotRunHereError(f"The package index lists a file whose name is invalid: {error}.") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,26 +72,22 @@ def _compile(
     *,
     architecture: str,
     options: Sequence[str],
-    fixed_pins: Mapping[str, str] | None = None,
+    fixed_pins: Mapping[str, str] = {},
     overrides: Collection[str] = (),
     preferred: str = "",
 ) -> subprocess.CompletedProcess[str]:
     """Run uv with fixed versions, requirements that override others, and a lock with preferred versions."""
     with tempfile.TemporaryDirectory() as folder:
-        texts = {
-            "held": [f"{name}=={version}" for name, version in (fixed_pins or {}).items()],
-            "overrides": overrides,
-            "preferred": [preferred],
-        }
-        files = {name: Path(folder) / f"{name}.txt" for name in texts}
-        for name, lines in texts.items():
-            files[name].write_text("\n".join(lines) + "\n", encoding="utf-8")
+        held, overridden, written = (Path(folder, f"{name}.txt") for name in ("held", "overrides", "preferred"))
+        held.write_text("".join(f"{name}=={version}\n" for name, version in fixed_pins.items()), encoding="utf-8")
+        overridden.write_text("\n".join(overrides), encoding="utf-8")
+        written.write_text(preferred, encoding="utf-8")
         # uv prefers the versions of the file that it then writes
-        output = [f"--output-file={files['preferred']}"] if preferred else []
-        bounds = [f"--constraints={files['held']}", f"--overrides={files['overrides']}"]
+        output = [f"--output-file={written}"] if preferred else []
+        bounds = [f"--constraints={held}", f"--overrides={overridden}"]
         process = index.compile_lock(requirements, architecture, *options, *bounds, *output)
         if preferred:
-            process.stdout = files["preferred"].read_text(encoding="utf-8")
+            process.stdout = written.read_text(encoding="utf-8")
         return process
 
 

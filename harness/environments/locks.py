@@ -103,7 +103,7 @@ def load_lock(
         if builds is Builds.NONE:
             path = path.with_suffix(_PLANNED)
             with explain_unwritable(f"The lock {path}"):
-                write_atomically(path, _resolve(project, environment, device, builds))
+                write_atomically(path, resolve(project, environment, device, builds))
         else:
             write_lock(project, environment, device, builds)
     try:
@@ -111,14 +111,14 @@ def load_lock(
     except OSError:
         raise UsageError(
             f"The {device.value} lock file of {environment.name} is missing: {path} can't be read.",
-            f"To create the lock file: harness images lock {shlex.quote(environment.asked or environment.name)}",
+            f"To create the lock file: harness images lock {shlex.quote(environment.exact)}",
         ) from None
     pinned = _parse_pins(data, path, environment)
     if environment.gpu_image:
         # TensorFlow is in the base image, and not in the lock
         pinned = {"tensorflow": environment.tensorflow, **pinned}
     lock = Lock(path=path, sha256=hashlib.sha256(data).hexdigest(), pins=pinned)
-    base = _load_base(project, environment, device, builds=builds) if environment.base else None
+    base = _load_base(project, environment, device, builds) if environment.base else None
     if base and not environment.wheel and not _only_adds(pinned, base.lock.pins):
         base = None
     return Requirement(environment=environment, device=device, lock=lock, base=base)
@@ -147,9 +147,7 @@ def load_locks(
     return {requirement.name: requirement for requirement in requirements}
 
 
-def _load_base(
-    project: Project, environment: Environment, device: Device, *, builds: Builds = Builds.KNOWN
-) -> Requirement:
+def _load_base(project: Project, environment: Environment, device: Device, builds: Builds) -> Requirement:
     return load_lock(project, adhoc.find_base(environment, load_environments(project)), device, builds=builds)
 
 
@@ -165,8 +163,7 @@ def _parse_pins(data: bytes, path: Path, environment: Environment) -> dict[str, 
             reason = "the package is listed twice" if pin else "this is neither an exact version nor a hash"
             raise UsageError(
                 f"{path}:{number}: invalid line {line.strip()[:80]!r}: {reason}.",
-                f"To create the lock file again: harness images lock "
-                f"{shlex.quote(environment.asked or environment.name)}",
+                f"To create the lock file again: harness images lock {shlex.quote(environment.exact)}",
             )
         pinned |= pin
     return pinned
@@ -175,10 +172,10 @@ def _parse_pins(data: bytes, path: Path, environment: Environment) -> dict[str, 
 def write_lock(project: Project, environment: Environment, device: Device, builds: Builds = Builds.KNOWN) -> bool:
     """Resolve an environment and write its lock. Return whether the lock changed.
 
-    Raises the errors of `resolve` and `resolve_moved`, and CannotRunHereError if the lock can't be written.
+    Raises the errors of `resolve`, and CannotRunHereError if the lock can't be written.
     """
     path = lock_file(project, environment, device)
-    text = _resolve(project, environment, device, builds)
+    text = resolve(project, environment, device, builds)
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return False
     if project.is_installed and not environment.asked:
@@ -189,12 +186,6 @@ def write_lock(project: Project, environment: Environment, device: Device, build
     with explain_unwritable(f"The lock {path}"):
         write_atomically(path, text)
     return True
-
-
-def _resolve(project: Project, environment: Environment, device: Device, builds: Builds) -> str:
-    if environment.base:
-        return resolve_moved(project, environment, device, builds)
-    return resolve(project, environment, device, builds)
 
 
 def _list_build_options(project: Project, environment: Environment, builds: Builds) -> list[str]:
@@ -272,6 +263,8 @@ def resolve(project: Project, environment: Environment, device: Device, builds: 
     requirements can't be resolved, raises CannotRunHereError with the resolver's message, or UsageError for an ad-hoc
     environment.
     """
+    if environment.base:
+        return _resolve_moved(project, environment, device, builds)
     interpreter, missing = _find_interpreter(environment.python)
     with tempfile.TemporaryDirectory() as folder:
         inputs = list_inputs(environment, device)
@@ -290,8 +283,7 @@ def resolve(project: Project, environment: Environment, device: Device, builds: 
         is_requested = environment.asked and process.returncode == index.NO_SOLUTION
         error = UsageError if is_requested else CannotRunHereError
         raise error(
-            f"The requirements of {environment.asked or environment.name} can't be resolved:\n"
-            f"{get_last_lines(process.stderr, 20)}",
+            f"The requirements of {environment.exact} can't be resolved:\n{get_last_lines(process.stderr, 20)}",
             _add_trust_advice(process.stderr),
         )
     return _format_heading(environment, device) + process.stdout
@@ -305,17 +297,16 @@ def _find_interpreter(python: str) -> tuple[list[str], UnavailableError | None]:
         return [f"--python={sys.executable}", f"--python-version={python}", _NO_BUILD], error
 
 
-def resolve_moved(project: Project, environment: Environment, device: Device, builds: Builds = Builds.KNOWN) -> str:
+def _resolve_moved(project: Project, environment: Environment, device: Device, builds: Builds) -> str:
     """Return the text of the lock of an environment with replaced packages: its base's lock with the changes.
 
     Raises the errors of `resolve` and `lock_overrides.resolve`.
     """
-    requirement = _load_base(project, environment, device, builds=builds)
+    requirement = _load_base(project, environment, device, builds)
     base, lock = requirement.environment, requirement.lock
+    heading = f"{_format_heading(environment, device)}# {_describe_base(base.name, lock.sha256)}"
     if environment.wheel:
-        lines = sources.make_lock_lines(environment, requirement)
-        description = _describe_base(base.name, lock.sha256)
-        return f"{_format_heading(environment, device)}# {description}: {environment.source}.\n{lines}"
+        return f"{heading}: {environment.source}.\n{sources.make_lock_lines(environment, requirement)}"
     text = lock.path.read_text(encoding="utf-8")
     options = [*_find_interpreter(environment.python)[0], *_list_time_options(environment)]
     options += _list_build_options(project, environment, builds)
@@ -332,7 +323,7 @@ def resolve_moved(project: Project, environment: Environment, device: Device, bu
         error.advice = _add_trust_advice(error.message, error.advice)
         raise
     changes = joined(differences(pins(lines), lock.pins))
-    return f"{_format_heading(environment, device)}# {_describe_base(base.name, lock.sha256)}: {changes}.\n{lines}"
+    return f"{heading}: {changes}.\n{lines}"
 
 
 def describe_overrides(project: Project, requirement: Requirement) -> str:
@@ -343,7 +334,7 @@ def describe_overrides(project: Project, requirement: Requirement) -> str:
     if environment.source:
         return f"{environment.base} with {environment.source}"
     builds = Builds.NONE if requirement.lock.path.name.endswith(_PLANNED) else Builds.ALL
-    base = _load_base(project, environment, requirement.device, builds=builds)
+    base = _load_base(project, environment, requirement.device, builds)
     return f"{environment.base} with {joined(differences(requirement.lock.pins, base.lock.pins))}"
 
 
@@ -390,5 +381,5 @@ def _format_heading(environment: Environment, device: Device) -> str:
     packages = f"Python {environment.python}, as of {environment.as_of}{cuda}"
     return (
         f"# {environment.title} for the {device.value}{machine}, {packages}.\n"
-        f"# Made by: harness images lock {shlex.quote(environment.asked or environment.name)}\n"
+        f"# Made by: harness images lock {shlex.quote(environment.exact)}\n"
     )

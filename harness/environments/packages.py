@@ -46,12 +46,7 @@ def find_package(text: str, base: Environment) -> Package:
         raise make_error(version, f"was yanked from the package index ({reason})")
     if not package.wheels:
         pythons = [python for python in PYTHONS if python != base.python]
-        usable = [
-            python
-            for python, other in zip(pythons, _find_for_pythons(text, pythons, base.architecture), strict=True)
-            if other and other.wheels
-        ]
-        if usable:
+        if usable := _find_wheels(text, pythons, base.architecture):
             reason = f"has wheels for Python {', '.join(usable)}, but not for {base.python} (the Python of {base.name})"
             raise make_error(str(package.version), reason)
     return package
@@ -63,15 +58,15 @@ def find_lock_time(packages: Sequence[Package]) -> datetime:
 
 
 def find_upload_day(package: Package) -> datetime:
-    """Return the start of the day (UTC) on which a package was uploaded."""
-    upload_time = index.find_upload_time(package)
-    if upload_time is None:
+    """Return the start of the day (UTC) on which the last file of a package was uploaded."""
+    times = [file.upload_time for file in index.find_files(package) if file.upload_time]
+    if not times:
         raise CannotRunHereError(
             f"The package index doesn't report the upload time of {package.name} {package.version}, so packages of "
             "the same date can't be selected.",
             "Use an index with upload times (PEP 700), or add a line to docker-bake.hcl.",
         )
-    return upload_time.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return max(times).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def find_tensorflow(spec: Pinned, python: str, environments: Sequence[Environment]) -> tuple[Package, str]:
@@ -85,9 +80,9 @@ def find_tensorflow(spec: Pinned, python: str, environments: Sequence[Environmen
         {*PYTHONS, *catalog} - {python},
         key=lambda version: (abs(_parse_minor(version) - _parse_minor(python)), _parse_minor(version)),
     )
-    for other, candidate in zip(pythons, _find_for_pythons(requirement, pythons, architecture), strict=True):
-        if candidate is not None and candidate.wheels:
-            return candidate, other
+    if packages := _find_wheels(requirement, pythons, architecture):
+        nearest = next(iter(packages))
+        return packages[nearest], nearest
     raise _make_unknown_version_error(spec.package, architecture, sorted(catalog, key=_parse_minor), spec.version)
 
 
@@ -105,8 +100,8 @@ def _make_unknown_version_error(
     """Return the error for a version that doesn't exist or can't be used, with the nearest usable versions."""
 
     def list_nearest(bound: str, *, lowest: bool = False) -> list[Version]:
-        packages = _find_for_pythons(f"{name}{bound}{version}", pythons, architecture, lowest=lowest)
-        return sorted(package.version for package in packages if package and package.wheels and package.version)
+        packages = _find_wheels(f"{name}{bound}{version}", pythons, architecture, lowest=lowest)
+        return sorted(package.version for package in packages.values() if package.version)
 
     nearest = [*list_nearest("<")[-1:], *list_nearest(">", lowest=True)[:1]]
     advice = f"Nearest versions: {' and '.join(f'{name}=={candidate}' for candidate in nearest)}." if nearest else ""
@@ -117,13 +112,14 @@ def _make_unknown_version_error(
     return UsageError(f"{name} {version} isn't available for {python} on {architecture}.{hint}", advice)
 
 
-def _find_for_pythons(
+def _find_wheels(
     requirement: str, pythons: Sequence[str], architecture: str, *, lowest: bool = False
-) -> list[Package | None]:
-    """Return the package for each version of Python. Queries the index in parallel."""
+) -> dict[str, Package]:
+    """Return the package for each version of Python for which it has a wheel. Queries the index in parallel."""
     find = partial(index.find, requirement, architecture=architecture, lowest=lowest)
     with ThreadPoolExecutor() as pool:
-        return list(pool.map(find, pythons))
+        packages = zip(pythons, pool.map(find, pythons), strict=True)
+        return {python: package for python, package in packages if package and package.wheels}
 
 
 def _parse_minor(python: str) -> int:

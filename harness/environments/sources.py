@@ -18,7 +18,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from email.parser import BytesParser
 from pathlib import Path
 
@@ -35,7 +35,7 @@ from harness.machine.uv import get_last_lines
 from harness.model.environment import KERAS, TENSORFLOW, X86_64, Environment, find_unmet, pins
 from harness.model.environment import Requirement as Locked
 from harness.model.errors import CannotRunHereError, UsageError, explain_unwritable
-from harness.model.texts import counted, joined
+from harness.model.texts import joined
 
 _PULL_REQUEST = re.compile(r"pr/(\d{1,9})")
 _ADDRESS = re.compile(r"(?:git\+)?(?P<address>(?:https?|ssh|file)://[^/]*/.*?)(?:@(?P<revision>[^@]+))?")
@@ -85,45 +85,15 @@ def parse_place(spec: FromSource, repository: str = "") -> SourcePlace:
     return SourcePlace(repository or usual_repository, place)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Files that a wheel is built from. `short` is part of the environment's name, `long` of its requirements."""
-
-    snapshot: git.Snapshot
-
-    @property
-    def short(self) -> str:
-        """Return `3f2a91c`, or `3f2a91c-dirty-1a2b3c4d`."""
-        return self._make_id(7)
-
-    @property
-    def long(self) -> str:
-        """Return the same as `short`, with more digits of the commit."""
-        return self._make_id(12)
-
-    def _make_id(self, digits: int) -> str:
-        snapshot = self.snapshot
-        return snapshot.commit[:digits] + (f"-dirty-{snapshot.difference[:8]}" if snapshot.difference else "")
-
-    @property
-    def description(self) -> str:
-        """Return `commit 3f2a91c of 2026-08-21, with 2 changed files (diff 1a2b3c4d)`."""
-        snapshot = self.snapshot
-        day = datetime.fromtimestamp(snapshot.instant, UTC).date().isoformat()
-        address = f" ({snapshot.address})" if snapshot.address else ""
-        changes = f", with {counted(snapshot.changed, 'changed file')} (diff {snapshot.difference[:8]})"
-        return f"commit {snapshot.commit[:12]} of {day}{address}{changes if snapshot.changed else ''}"
-
-
 @contextmanager
-def open_place(spec: FromSource, repository: str = "") -> Iterator[Source]:
+def open_place(spec: FromSource, repository: str = "") -> Iterator[git.Snapshot]:
     """Yield the files that a place names. `repository` is a folder or an address, for places that are revisions.
 
     Raises UsageError if the place doesn't exist, and CannotRunHereError if a repository doesn't answer.
     """
     place = parse_place(spec, repository)
     if place.revision:
-        yield Source(_read_revision(spec, place))
+        yield _read_revision(spec, place)
         return
     folder = Path(place.repository).expanduser()
     if not folder.is_dir():
@@ -133,7 +103,7 @@ def open_place(spec: FromSource, repository: str = "") -> Iterator[Source]:
             "For example: -e tf2.21+keras@/path/to/checkout, or -e tf2.21+keras@git+file:///path@REVISION",
         )
     with git.copy_working_tree(folder) as snapshot:
-        yield Source(snapshot)
+        yield snapshot
 
 
 def _read_revision(spec: FromSource, place: SourcePlace) -> git.Snapshot:
@@ -228,7 +198,7 @@ def make_environment(base: Environment, package: str, wheel: Wheel, ids: tuple[s
         tensorflow=wheel.version if is_tensorflow else base.tensorflow,
         released="" if is_tensorflow else base.released,
         keras=wheel.version if package in KERAS else base.keras,
-        asked=f"{base.asked or base.name}+{package}@{long}",
+        asked=f"{base.exact}+{package}@{long}",
         base=base.name,
         line="",
         source=f"{package} {wheel.version} from {words}",
@@ -244,21 +214,14 @@ def make_lock_lines(environment: Environment, base: Locked) -> str:
     path = get_wheel_path(environment.wheel)
     digest, _, file = environment.wheel.partition("/")
     name, version, *_ = parse_wheel_filename(file)
-    replaced = environment.replaced
-    lines_by_package = {
-        package: lines
-        for package, lines in split_blocks(base.lock.path.read_text("utf-8")).items()
-        if package not in replaced
-    }
+    replaced, base_lines = environment.replaced, split_blocks(base.lock.path.read_text("utf-8"))
+    lines_by_package = {package: lines for package, lines in base_lines.items() if package not in replaced}
     lines_by_package[name] = f"{name}=={version} \\\n    --hash=sha256:{digest}\n"
     lines = "".join(lines_by_package[package] for package in sorted(lines_by_package))
     missing = find_unmet(_read_requirements(path, environment), pins(lines))
     if missing:
-        names = [canonicalize_name(Requirement(text).name) for text in missing]
-        installed = [
-            f"{package} {base.lock.pins[package]}" if package in base.lock.pins else f"no {package}"
-            for package in names
-        ]
+        names, pinned = [canonicalize_name(Requirement(text).name) for text in missing], base.lock.pins
+        installed = [f"{package} {pinned[package]}" if package in pinned else f"no {package}" for package in names]
         raise UsageError(
             f"{environment.source} needs {joined(missing)}, but {base.environment.name} has {joined(installed)}.",
             f"Change the base too: -e {base.environment.name}+{names[0]}==VERSION+{name}@PLACE",

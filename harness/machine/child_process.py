@@ -60,9 +60,6 @@ def run(command: Sequence[str], environ: Mapping[str, str], seconds: float | Non
 def _main(command: Sequence[str]) -> int:
     is_requested, has_ended = threading.Event(), threading.Event()
 
-    def request_end(*_: object) -> None:
-        is_requested.set()
-
     def end_command() -> None:
         is_requested.wait()
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -77,7 +74,7 @@ def _main(command: Sequence[str]) -> int:
         is_requested.set()
 
     for stop_signal in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(stop_signal, request_end)
+        signal.signal(stop_signal, lambda *_: is_requested.set())
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
     for task in (watch, end_command):
         threading.Thread(target=task, daemon=True).start()

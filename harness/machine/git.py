@@ -14,14 +14,15 @@ import tempfile
 import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.files import get_cache_dir
 from harness.machine import child_process
 from harness.machine.lock import hold_lock
 from harness.model.errors import CannotRunHereError, UsageError, explain_unwritable
-from harness.model.texts import find_nearest, remove_password
+from harness.model.texts import counted, find_nearest, remove_password
 
 #: Time limits in seconds for a local git command, and for one that connects to a server.
 LOCAL, REMOTE = 120, 600
@@ -75,6 +76,27 @@ class Snapshot:
     changed: int = 0
     difference: str = ""
     environ: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def short(self) -> str:
+        """The id in the name of an environment: `3f2a91c`, or `3f2a91c-dirty-1a2b3c4d`."""
+        return self._make_id(7)
+
+    @property
+    def long(self) -> str:
+        """The id in the requirements of an environment: as `short`, with more digits of the commit."""
+        return self._make_id(12)
+
+    def _make_id(self, digits: int) -> str:
+        return self.commit[:digits] + (f"-dirty-{self.difference[:8]}" if self.difference else "")
+
+    @property
+    def description(self) -> str:
+        """The files in words: `commit 3f2a91c of 2026-08-21, with 2 changed files (diff 1a2b3c4d)`."""
+        day = datetime.fromtimestamp(self.instant, UTC).date().isoformat()
+        address = f" ({self.address})" if self.address else ""
+        changes = f", with {counted(self.changed, 'changed file')} (diff {self.difference[:8]})"
+        return f"commit {self.commit[:12]} of {day}{address}{changes if self.changed else ''}"
 
     def export(self, folder: Path) -> None:
         """Write the files into an empty folder. Raises UsageError if a link points outside, and CannotRunHereError."""
@@ -176,8 +198,7 @@ def find_top(folder: Path) -> Path:
     """Return the top folder of the repository that a folder is in. Raises UsageError if there is none."""
     process = run_git(folder, "rev-parse", "--show-toplevel")
     if process.returncode:
-        bare = run_git(folder, "rev-parse", "--is-bare-repository")
-        if get_output(bare) == "true":
+        if get_output(run_git(folder, "rev-parse", "--is-bare-repository")) == "true":
             return folder
         reason, *other_lines = process.stderr.decode(errors="replace").strip().splitlines() or ["it fails"]
         if "not a git repository" not in reason:
@@ -233,14 +254,12 @@ def get_tree_id(snapshot: Snapshot) -> str:
 def copy_working_tree(folder: Path) -> Iterator[Snapshot]:
     """Yield a snapshot of a folder's current files, except ignored files. Raises UsageError."""
     root = find_top(folder)
-    commit = run_git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    if commit.returncode:
+    if run_git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").returncode:
         raise UsageError(f"The repository {root} has no commit yet.", f"git -C {root} commit")
-    head = get_output(commit)
+    head = read_commit(folder, "HEAD")
     index, objects = (
         root / get_output(run_git(root, "rev-parse", "--git-path", name)) for name in ("index", "objects")
     )
-    prefix = get_output(run_git(folder, "rev-parse", "--show-prefix"))
     with tempfile.TemporaryDirectory() as temporary:
         git_environ = {
             "GIT_INDEX_FILE": f"{temporary}/index",
@@ -256,20 +275,17 @@ def copy_working_tree(folder: Path) -> Iterator[Snapshot]:
         if add_process.returncode or tree_process.returncode:
             failed_process = add_process if add_process.returncode else tree_process
             raise CannotRunHereError(f"git cannot read the files of {root}: {get_last_line(failed_process)}.")
-        tree, tree_before = get_output(tree_process), f"{head}^{{tree}}"
+        tree, tree_before = get_output(tree_process), f"{head.commit}^{{tree}}"
         names = run_git(root, "diff-tree", "-r", "-z", "--name-only", tree_before, tree, environ=git_environ)
         if names.returncode:
             raise CannotRunHereError(f"git cannot compare the files of {root}: {get_last_line(names)}.")
         changed = names.stdout.count(b"\0")
-        yield Snapshot(
-            root,
-            f"{tree}:{prefix.rstrip('/')}",
+        yield replace(
             head,
-            _read_instant(root, head),
-            _read_address(root),
-            changed,
-            hashlib.sha256(f"{head} {tree}".encode()).hexdigest() if changed else "",
-            git_environ,
+            tree=f"{tree}:{head.tree.partition(':')[2]}",
+            changed=changed,
+            difference=hashlib.sha256(f"{head.commit} {tree}".encode()).hexdigest() if changed else "",
+            environ=git_environ,
         )
 
 

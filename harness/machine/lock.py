@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from harness.files import choose_mode, get_data_dir, make_folder, open_regular_file, suggest_remedy
+from harness.machine import sysfs
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import counted, escape, remove_password
 
@@ -50,11 +51,9 @@ def hold_lock(
     Without `waiting`, raises CannotRunHereError instead, with `busy` and a description of the holder. With the mode
     LOCK_SH, other processes with this mode can hold the lock at the same time.
     """
-    handle = _lock(path, mode, busy, advice, waiting)
     # its holder may have removed the file after it was opened here, and then nobody else sees this lock
-    while not _is_file_of(handle, path):
+    while not _is_file_of(handle := _lock(path, mode, busy, advice, waiting), path):
         os.close(handle)
-        handle = _lock(path, mode, busy, advice, waiting)
     try:
         command = shlex.join([Path(sys.argv[0]).name, *map(remove_password, sys.argv[1:])])
         holder = f"{_get_user()}, process {os.getpid()}, since {time.strftime('%H:%M')}"
@@ -90,10 +89,8 @@ def _read_holder(handle: int) -> tuple[str, str]:
     holder, _, second = os.pread(handle, _NOTE_BYTES, 0).decode(errors="replace").strip().partition("\n")
     match = _RUN.fullmatch(second)
     minutes = math.ceil((int(match[2]) - time.time()) / 60) if match else 0
-    return (
-        holder,
-        f" Its run {match[1]} takes about {counted(minutes, 'more minute')}." if match and minutes > 0 else "",
-    )
+    run = f" Its run {match[1]} takes about {counted(minutes, 'more minute')}." if match and minutes > 0 else ""
+    return holder, run
 
 
 def _find_place(handle: int, locks: Path = Path("/proc/locks")) -> int:
@@ -101,11 +98,8 @@ def _find_place(handle: int, locks: Path = Path("/proc/locks")) -> int:
 
     The kernel lists the processes that wait, in their order. The list may omit other containers.
     """
-    suffix, waiters = f":{os.fstat(handle).st_ino}", []
-    with contextlib.suppress(OSError):
-        for words in map(str.split, locks.read_text(encoding="ascii").splitlines()):
-            if words[1] == "->" and words[6].endswith(suffix):
-                waiters.append(words[5])
+    suffix, lines = f":{os.fstat(handle).st_ino}", (sysfs.read_text(locks) or "").splitlines()
+    waiters = [words[5] for words in map(str.split, lines) if words[1] == "->" and words[6].endswith(suffix)]
     own_id = str(os.getpid())
     return waiters.index(own_id) + 1 if own_id in waiters else len(waiters) + 1
 
@@ -221,8 +215,7 @@ def get_lock_path() -> Path:
 
     If `HARNESS_MACHINE_LOCK` is set, its value is the path. Several users can share this file.
     """
-    path = os.environ.get("HARNESS_MACHINE_LOCK")
-    if path:
+    if path := os.environ.get("HARNESS_MACHINE_LOCK"):
         return Path(path)
     # several machines may share a home folder
     return get_data_dir() / f"{platform.node() or 'machine'}.lock"
@@ -276,16 +269,15 @@ def hold_slot(slots: Sequence[Sequence[str]], waiting: Callable[[str], object] |
     held at the same time, even if runs divide the machine differently. While a run holds the whole machine, no slot is
     free. If no slot is free, call `waiting` and wait; without `waiting`, raise CannotRunHereError.
     """
-    with hold_lock(get_lock_path(), _BUSY_MESSAGE, _ADVICE, waiting, mode=fcntl.LOCK_SH):
-        last_report = ""
+    machine_lock, last_report = get_lock_path(), ""
+    with hold_lock(machine_lock, _BUSY_MESSAGE, _ADVICE, waiting, mode=fcntl.LOCK_SH):
         while True:
             for index, names in enumerate(slots):
                 with contextlib.ExitStack() as stack:
                     try:
                         for name in sorted(names):
-                            stack.enter_context(
-                                hold_lock(get_lock_path().with_name(f"{get_lock_path().name}.{name}"), _BUSY_MESSAGE)
-                            )
+                            slot_lock = machine_lock.with_name(f"{machine_lock.name}.{name}")
+                            stack.enter_context(hold_lock(slot_lock, _BUSY_MESSAGE))
                     except _BusyError as error:
                         busy_error = error
                         continue

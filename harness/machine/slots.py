@@ -69,15 +69,14 @@ def _divide_by_gpus(count: int | None, cores: Sequence[list[int]], gpus: Sequenc
         raise _make_too_many_error(total, f"{len(cores)} physical cores that this process may use")
     # a GPU whose near cores are unknown may use all cores
     all_cpus = frozenset(cpu for core in cores for cpu in core)
-    near_cpus = {gpu.index: (_find_near_cpus(gpu) & all_cpus) or all_cpus for gpu in chosen}
     by_place: dict[frozenset[int], list[Gpu]] = {}
     for gpu in chosen:
-        by_place.setdefault(near_cpus[gpu.index], []).append(gpu)
+        by_place.setdefault((_find_near_cpus(gpu) & all_cpus) or all_cpus, []).append(gpu)
     free_cores = list(cores)
     slots: dict[int, Slot] = {}
     for local_cpus, local_gpus in sorted(by_place.items(), key=lambda entry: len(entry[0])):
         slot_cores = [core for core in free_cores if local_cpus.issuperset(core)]
-        later_gpus = sum(len(gpus_there) for gpus_there in by_place.values()) - len(slots) - len(local_gpus)
+        later_gpus = total - len(slots) - len(local_gpus)
         slot_cores = slot_cores[: max(len(local_gpus), len(free_cores) - later_gpus)]
         if len(slot_cores) < len(local_gpus):
             slot_cores = free_cores[: len(local_gpus)]

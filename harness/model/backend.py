@@ -202,7 +202,6 @@ class LaunchHandle(Protocol):
 
     def start(self) -> None:
         """Start the launch without waiting, so that others can start too. Then call `resume` without a word."""
-        ...
 
     def resume(self, word: str = "") -> bool:
         """Continue the launch until it waits for its next command. Return False if it ended, for whatever reason.
@@ -211,18 +210,15 @@ class LaunchHandle(Protocol):
         is a command (docs/dev/worker-protocol.md). Only the time inside this method counts towards the time limit. A
         launch that isn't interleaved never waits for a command.
         """
-        ...
 
     def move(self, cpus: Collection[int]) -> None:
         """Move all threads of the launch's processes to these CPUs.
 
         Raises CannotRunHereError if they aren't allowed to run there.
         """
-        ...
 
     def outcome(self) -> Outcome:
         """Return the outcome. The launch must have ended."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,11 +250,9 @@ class Backend(Protocol):
 
     def facts(self) -> BackendFacts:
         """Return the facts about the backend for run.json, except `why`, which the caller sets."""
-        ...
 
     def prepare(self, requirements: Sequence[Requirement], progress: Progress) -> Preparation:
         """Prepare every environment. Raises CannotRunHereError if the backend can't prepare any environment here."""
-        ...
 
     def hold(self, requirement: Requirement, job: Job) -> AbstractContextManager[LaunchHandle]:
         """Return a context manager for one launch, which continues on request.
@@ -266,7 +260,6 @@ class Backend(Protocol):
         The launch leaves nothing behind, even if it is interrupted. The context manager doesn't raise errors of the
         scenario, but it does raise KeyboardInterrupt.
         """
-        ...
 
     def can_move(self) -> bool:
         """Return whether launches run on this machine's CPUs, with its CPU numbers, and can be moved between them."""
@@ -281,4 +274,3 @@ class Backend(Protocol):
 
     def clean(self, run: str) -> int:
         """Remove leftovers of a run's launches (of all runs if `run` is empty). Return the number of removed items."""
-        ...

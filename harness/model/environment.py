@@ -241,12 +241,10 @@ def installed(name: str, pins: Mapping[str, str]) -> str | None:
     TensorFlow 2.5 installs keras-nightly, but uses the Keras that it contains. So this version of Keras is ignored.
     """
     names = next((names for names in (TENSORFLOW, KERAS) if name == names[0]), (name,))
-    pinned = [
-        pins[candidate]
-        for candidate in names
-        if candidate in pins and (candidate == name or not pins[candidate].startswith("2.5.0.dev"))
-    ]
-    return next(iter(pinned), None)
+    for candidate in names:
+        if candidate in pins and (candidate == name or not pins[candidate].startswith("2.5.0.dev")):
+            return pins[candidate]
+    return None
 
 
 @cache

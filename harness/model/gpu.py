@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from itertools import zip_longest
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 #: ALL: the name for all GPUs, in `--gpus` and in CDI. FIRST: the GPU that `--gpu` selects, because a launch measures on
@@ -160,7 +159,7 @@ def find_differing(first: Any, second: Any, but: Sequence[str] = ()) -> list[tup
     if first_gpus is None or second_gpus is None or len(first_gpus) != len(second_gpus):
         return [] if first == second else [("gpus", first, second)]
     differences = []
-    for position, (old, new) in enumerate(zip_longest(first_gpus, second_gpus)):
+    for position, (old, new) in enumerate(zip(first_gpus, second_gpus, strict=True)):
         if not isinstance(old, Mapping) or not isinstance(new, Mapping):
             continue
         names = ["name"] if old.get("name") != new.get("name") else [name for name in old if name in new]
@@ -232,11 +231,13 @@ class GpuCode:
 
         Machine code runs on capabilities with the same major version and the same or a higher minor version.
         """
-        return _can_run(self.machine, capability)
+        major, minor = capability
+        return any(major == own_major and minor >= own_minor for own_major, own_minor in self.machine)
 
     def all_runs_on(self, capability: Capability) -> bool:
         """Return whether every module has machine code that runs on a GPU of this capability."""
-        return _can_run(tuple(code for code in self.machine if code not in self.ptx_alone), capability)
+        complete = tuple(code for code in self.machine if code not in self.ptx_alone)
+        return replace(self, machine=complete).runs_on(capability)
 
     def compiles_for(self, capability: Capability) -> bool:
         """Return whether some PTX can be compiled for this capability: PTX for the same or a lower capability."""
@@ -245,11 +246,6 @@ class GpuCode:
 
 def _parse_capabilities(text: str) -> list[tuple[str, Capability]]:
     return [(kind, (int(major), int(minor))) for kind, major, minor in re.findall(r"\b(sm|compute)_(\d+)(\d)\b", text)]
-
-
-def _can_run(machine: Sequence[Capability], capability: Capability) -> bool:
-    major, minor = capability
-    return any(major == own_major and minor >= own_minor for own_major, own_minor in machine)
 
 
 #: The name of NVIDIA's devices in CDI, the Container Device Interface.

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.model.errors import UsageError
+from harness.model.texts import LISTED
 
 #: The abbreviations of repositories, which precede the `#` in an issue's name.
 REPOSITORIES = {"T": "tensorflow/tensorflow", "K": "keras-team/keras", "TK": "keras-team/tf-keras"}
@@ -21,9 +22,6 @@ HOW_TO_WRITE = (
     "Use T#33487 for tensorflow/tensorflow, K#13118 for keras-team/keras, TK#238 for keras-team/tf-keras, or the "
     "URL of an issue on GitHub."
 )
-
-#: The largest number of names that an error lists.
-_MAX_LISTED = 12
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -65,6 +63,6 @@ def make_unknown_error(issue: Issue, known: Iterable[Issue]) -> UsageError:
     issues = sorted(set(known), key=lambda other: (other.repository, other.number))
     shorts = [other.short for other in issues]
     listing = f"Issues with claims: {', '.join(shorts) or 'none'}."
-    if len(shorts) > _MAX_LISTED:
+    if len(shorts) > LISTED:
         listing = f"To list the {len(shorts)} issues with claims, run `harness repro list`."
     return UsageError(f"No scenario checks a claim of {issue.short}.", f"{listing} {HOW_TO_WRITE}")

@@ -273,16 +273,14 @@ class Scenario:
         An `environment` replaces the environment of the worse side. If both sides have the same environment, it also
         replaces the environment of the better side.
         """
-        worse, better = claim.worse, claim.better
-        worse_environment = environment or worse.environment
-        better_environment = better.environment if better else worse.environment
-        better_environment = worse_environment if better_environment == worse.environment else better_environment
 
-        def cell(where: str, side: ClaimSide) -> Cell:
+        def make_cell(side: ClaimSide) -> Cell:
+            replacement = environment if side.environment == claim.worse.environment else ""
             axes = self.claimed_axes(claim, side)
-            return Cell(self.name, where, device, {**axes, DEVICE: device.value} if DEVICE in axes else axes)
+            axes |= {DEVICE: device.value} if DEVICE in axes else {}
+            return Cell(self.name, replacement or side.environment, device, axes)
 
-        return cell(worse_environment, worse), cell(better_environment, better) if better else None
+        return make_cell(claim.worse), make_cell(claim.better) if claim.better else None
 
     def on_machine(self, label: str) -> "Scenario":
         """Return the scenario of a merged run with the cells of one machine only."""

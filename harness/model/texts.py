@@ -1,8 +1,9 @@
 """Text for readers: counts, numbers, lists, CPU lists, and suggestions for misspelled names."""
 
+import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 #: LISTED: the largest number of names that an error lists. NEAREST: the number of most similar names that it lists if
@@ -48,12 +49,7 @@ def escape_json(text: str) -> str:
     """
     # line feeds are only between strings
     unprintable = {char for char in set(text) if not (char.isprintable() or char == "\n")}
-    return text.translate({ord(char): "".join(map("\\u{:04x}".format, _encode_utf_16(char))) for char in unprintable})
-
-
-def _encode_utf_16(char: str) -> Iterator[int]:
-    data = char.encode("utf-16-be", "surrogatepass")
-    return (int.from_bytes(data[start : start + 2]) for start in range(0, len(data), 2))
+    return text.translate({ord(char): json.dumps(char)[1:-1] for char in unprintable})
 
 
 def counted(count: int, noun: str, verb: str = "") -> str:

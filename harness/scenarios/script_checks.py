@@ -8,6 +8,7 @@ from pathlib import Path
 from harness.model.errors import FileError, Problem
 from harness.model.texts import joined
 from harness.package_data import load_kit_module
+from harness.scenarios.notebooks import is_notebook
 
 #: Modules that every environment has. Newer versions of Python than an environment's removed some of them.
 _PRESENT = {"tensorflow", "tensorflow_core", "kit", "imp", "distutils", "asyncore", "cgi", "pipes", "pkg_resources"}
@@ -21,15 +22,11 @@ ScriptNeed = tuple[Sequence[str], str, str]
 
 def make_problem(path: Path, text: str, line: int, sentence: str, fix: str = "") -> Problem:
     """Return a problem in a line of a script's text. In a notebook, the line is counted in its cell."""
-    cells = [
-        (index, comment)
-        for index, comment in enumerate(text.split("\n")[:line])
-        if re.fullmatch(r"# cell \d+", comment) and path.suffix.lower() == ".ipynb"
-    ]
-    if not cells:
-        return Problem(path, line, sentence, fix)
-    index, comment = cells[-1]
-    return Problem(path, 0, f"{comment[2:]}, line {line - index - 1}: {sentence}", fix)
+    lines = text.split("\n")[:line] if is_notebook(path) else []
+    for index, comment in reversed([*enumerate(lines)]):
+        if re.fullmatch(r"# cell \d+", comment):
+            return Problem(path, 0, f"{comment[2:]}, line {line - index - 1}: {sentence}", fix)
+    return Problem(path, line, sentence, fix)
 
 
 def check_names(path: Path, text: str, files: Collection[str]) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.model.errors import UsageError
+from harness.package_data import load_kit_module
 
 #: Modules of an environment. A file with such a name next to the script would hide the module.
 TAKEN = {"kit", "numpy", "tensorflow", "keras", "tf_keras"}
@@ -82,8 +83,7 @@ def find_beside(path: Path, text: str) -> list[Path]:
     folder, paths, texts = path.absolute().parent, [], [text]
     standard = sys.builtin_module_names if path.suffix in (".py", ".ipynb") else sys.stdlib_module_names
     while texts:
-        tree_text = texts.pop()
-        modules, named_paths = _find_names(tree_text)
+        modules, named_paths = _find_names(texts.pop())
         modules = [name for name in modules if name not in standard]
         names = [file for name in modules for file in (f"{name}.py", name)] + named_paths
         for name in dict.fromkeys(names):
@@ -103,12 +103,9 @@ def _find_names(text: str) -> tuple[list[str], list[str]]:
 
     Both are in order, and empty after a syntax error. Modules of an environment are left out.
     """
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return [], []
+    tree = load_kit_module("names").parse(text)
     modules, strings = list[str](), list[str]()
-    for node in ast.walk(tree):
+    for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.Import):
             modules += [alias.name.partition(".")[0] for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:

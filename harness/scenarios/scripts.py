@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 
 from harness import package_data
@@ -94,9 +95,7 @@ class Script:
     @property
     def numbers(self) -> dict[str, list[str]]:
         """The names of the printed numbers that each regular expression finds, one per group. Raises UsageError."""
-        names_by_pattern: dict[str, list[str]] = {}
-        for pattern in self.grep:
-            names_by_pattern[pattern] = find_labels(pattern)
+        names_by_pattern = {pattern: find_labels(pattern) for pattern in self.grep}
         names = [name for group_names in names_by_pattern.values() for name in group_names]
         for name in names:
             if names.count(name) > 1:
@@ -118,9 +117,7 @@ class Script:
             return {"/".join(names): (names[0], names[1])} if is_pair else {}
         ratios = {}
         for text in self.compare:
-            slashes = [match.start() for match in re.finditer("/", text)]
-            splits = [(text[:slash], text[slash + 1 :]) for slash in slashes]
-            pairs = [pair for pair in splits if {*pair} <= {*names}]
+            pairs = sorted(pair for pair in product(names, names) if "/".join(pair) == text)
             if not pairs or pairs[0][0] == pairs[0][1]:
                 numbers = f"The printed numbers: {joined(names)}." if names else "Name the numbers with --grep."
                 raise UsageError(
@@ -162,15 +159,12 @@ def add_runner(script: Script) -> tuple[Script, list[str]]:
     tests = own_code.benchmarked_tests(script.text) if kind in {own_code.TESTS, own_code.CODE} else []
     if not tests or "pytest.main(" in script.text:
         return script, []
-    grep = [
-        *script.grep,
-        *(
-            rf"^{re.escape(name.rpartition('.')[2])}(?:\[.*\])?: median (?P<{_make_identifier(name)}>\S+)"
-            for name in tests
-        ),
+    patterns = [
+        rf"^{re.escape(name.rpartition('.')[2])}(?:\[.*\])?: median (?P<{_make_identifier(name)}>\S+)" for name in tests
     ]
     sentence = f"{script.path.name} has benchmarks for pytest: pytest runs them, and their medians are compared."
-    return replace(script, text=script.text.rstrip("\n") + PYTEST, grep=grep, has_runner=True), [sentence]
+    text = script.text.rstrip("\n") + PYTEST
+    return replace(script, text=text, grep=[*script.grep, *patterns], has_runner=True), [sentence]
 
 
 def _make_identifier(name: str) -> str:

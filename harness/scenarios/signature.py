@@ -4,6 +4,7 @@ import ast
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 
+from harness.package_data import load_kit_module
 from harness.toml import Findings, list_choices
 
 _FUNCTION = "scenario"
@@ -39,10 +40,8 @@ def uses_keras(text: str) -> bool:
     """Return whether a file's code, as far as it can be parsed, imports Keras or uses it from TensorFlow."""
     if "keras" not in text:
         return False
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        tree = ast.parse(text)
-    return any(_is_keras(node) for node in ast.walk(tree))
+    tree = load_kit_module("names").parse(text)
+    return tree is not None and any(_is_keras(node) for node in ast.walk(tree))
 
 
 def _is_keras(node: ast.AST) -> bool:

@@ -18,7 +18,7 @@ from harness.environments import adhoc, sources
 from harness.environments.catalog import load_environments
 from harness.environments.locks import load_lock
 from harness.environments.requested import FromSource, Named, Requested, parse_requested
-from harness.environments.sources import Source, Wheel, open_place
+from harness.environments.sources import Wheel, open_place
 from harness.files import get_cache_dir, get_wheel_path, parse_json, read_text, write_atomically
 from harness.machine import git
 from harness.model.backend import WheelRecipe
@@ -103,9 +103,9 @@ class WheelMaker:
         if self.say:
             self.say(text)
 
-    def _get_wheel(self, spec: FromSource, base: Environment, source: Source) -> Wheel | None:
+    def _get_wheel(self, spec: FromSource, base: Environment, source: git.Snapshot) -> Wheel | None:
         """Return the wheel of a source, from the cache or from a build; None if nothing may be built."""
-        instant = max(datetime.fromisoformat(base.as_of), datetime.fromtimestamp(source.snapshot.instant, UTC))
+        instant = max(datetime.fromisoformat(base.as_of), datetime.fromtimestamp(source.instant, UTC))
         try:
             backend = self._choose_builder(spec)
         except (CannotRunHereError, registry.UntrustedError) as error:
@@ -114,7 +114,7 @@ class WheelMaker:
             self._announce(f"{spec.package} is not built: {error}")
             return None
         recipe = [hashlib.sha256((self.project.root / "images" / name).read_bytes()).hexdigest() for name in _RECIPE]
-        parts = [git.get_tree_id(source.snapshot), spec.package, base.python, self._make_version(spec, base, source)]
+        parts = [git.get_tree_id(source), spec.package, base.python, self._make_version(spec, base, source)]
         parts += [instant.isoformat(), backend.name, *recipe]
         path = get_cache_dir() / "wheels" / "builds" / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.json"
         with suppress(OSError, ValueError, TypeError):
@@ -159,19 +159,19 @@ class WheelMaker:
                 "If you trust the source, build and measure it without containers: --trust",
             ) from None
 
-    def _make_version(self, spec: FromSource, base: Environment, source: Source) -> str:
+    def _make_version(self, spec: FromSource, base: Environment, source: git.Snapshot) -> str:
         """Return the version for a package that takes it from git: the version in the base's lock, plus the commit."""
         pinned_version = load_lock(self.project, base, base.devices[0]).lock.pins.get(spec.package, "0")
-        return f"{pinned_version.partition('+')[0]}+g{source.snapshot.commit[:7]}"
+        return f"{pinned_version.partition('+')[0]}+g{source.commit[:7]}"
 
     def _build_wheel(
-        self, spec: FromSource, base: Environment, source: Source, instant: datetime, backend: RegisteredBackend
+        self, spec: FromSource, base: Environment, source: git.Snapshot, instant: datetime, backend: RegisteredBackend
     ) -> Wheel:
         with TemporaryDirectory() as temporary_folder:
             files, lock, wheels = (Path(temporary_folder, name) for name in ("source/files", "lock", "wheel"))
             for folder in (files, lock, wheels):
                 folder.mkdir(parents=True)
-            source.snapshot.export(files)
+            source.export(files)
             sources.check_name(files, spec.package)
             (lock / "build.txt").write_text(
                 sources.build_lock(files, base.python, instant, base.architecture), encoding="utf-8"
@@ -182,7 +182,7 @@ class WheelMaker:
                     python=base.python,
                     source=files.parent,
                     lock=lock / "build.txt",
-                    instant=source.snapshot.instant,
+                    instant=source.instant,
                     version=self._make_version(spec, base, source),
                 ),
                 wheels,

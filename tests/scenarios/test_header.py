@@ -186,6 +186,8 @@ def test_whether_a_file_uses_keras_is_read_in_its_code():
         "layers = tf.keras.layers": True,
         "import tensorflow as tf": False,
         '"""Without keras."""': False,
+        # a name in Python 3.6, and a keyword in the Python of harness
+        "import keras\nasync = 1": False,
     }
     assert {code: with_lines(code=f"{code}\ndef scenario(bench, mode): ...").uses_keras for code in uses} == uses
 

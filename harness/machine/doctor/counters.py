@@ -80,11 +80,6 @@ class Period:
         )
 
 
-def read_counters(root: Path, now: float, own: float) -> Counters:
-    """Read all counters at the time `now`. `own` are the CPU seconds of this process."""
-    return Counters(now, own, read_ticks(root), read_processes())
-
-
 def read_ticks(root: Path) -> dict[int, Ticks]:
     """Return each CPU's ticks since the machine started, from /proc/stat. It is empty if they can't be read."""
     ticks = {}

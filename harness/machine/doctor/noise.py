@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from harness.machine.cpus import describe, run_on_cpus
 from harness.machine.doctor import system
 from harness.machine.doctor.check import CheckResult, Level, grade
-from harness.machine.doctor.counters import CpuPlace, Period, read_counters
+from harness.machine.doctor.counters import Counters, CpuPlace, Period, read_processes, read_ticks
 from harness.model.defaults import MARGIN
 from harness.model.texts import format_plain
 
@@ -94,11 +94,11 @@ def measure_noise(
     work = work or do_work
     with run_on_cpus(place.cpus):
         size = calibrate(now, work)
-        before = read_counters(place.root, now(), own())
+        before = Counters(now(), own(), read_ticks(place.root), read_processes())
         blocks: list[float] = []
         while now() < before.seconds + seconds or len(blocks) < FEWEST_BLOCKS:
             blocks.append(_time_work(work, size, now))
-        after = read_counters(place.root, now(), own())
+        after = Counters(now(), own(), read_ticks(place.root), read_processes())
     return Diagnosis(100.0 * statistics.stdev(map(math.log, blocks)), Period(place, before, after))
 
 

@@ -1,7 +1,7 @@
 """Checks of prerequisites: Docker, its builder, disk space, and an unused GPU with its driver."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, make_result
 from harness.model.backend import DiskSpace
@@ -160,80 +160,48 @@ def check_gpu(gpu: Gpu) -> CheckResult:
     )
 
 
-def check_gpu_settings(gpu: Gpu) -> list[CheckResult]:
-    """Check a GPU's settings. Return one result for each setting that affects measurements."""
-    checks = (_check_compute_mode, _check_persistence, _check_clocks, _check_power_limit, _check_display)
-    return [result for check in checks if (result := check(gpu)) is not None]
-
-
-def _check_compute_mode(gpu: Gpu) -> CheckResult | None:
-    name, default = f"GPU {gpu.index} compute mode", f"sudo nvidia-smi -i {gpu.index} -c DEFAULT"
-    match gpu.settings.compute_mode:
-        case "prohibited":
-            advice = "No process may use this GPU, so every launch would run without a GPU. To allow processes:"
-            return make_result(name, Level.BAD, "prohibited", advice, default)
-        case "exclusive process":
-            advice = (
-                "Only one process at a time may use this GPU, so a launch fails while another program uses the GPU. "
-                "To allow several processes:"
-            )
-            return make_result(name, Level.WARN, "exclusive process", advice, default)
-    return None
-
-
-def _check_persistence(gpu: Gpu) -> CheckResult | None:
-    if gpu.settings.persistence is not False:
-        return None
-    return make_result(
-        f"GPU {gpu.index} persistence",
-        Level.WARN,
-        "off",
-        "When no process uses the GPU, its driver shuts down. The next process then waits 1 to 3 s, and locked clocks "
-        "are lost. During a run, harness keeps the driver active. To keep it active between runs:",
-        f"sudo nvidia-smi -i {gpu.index} -pm 1",
-    )
-
-
-def _check_clocks(gpu: Gpu) -> CheckResult | None:
+def check_gpu_settings(gpu: Gpu) -> Iterator[CheckResult]:
+    """Check a GPU's settings. Yield a result for each setting that affects measurements."""
+    name, settings, tool = f"GPU {gpu.index}", gpu.settings, f"sudo nvidia-smi -i {gpu.index}"
+    if settings.compute_mode == "prohibited":
+        advice = "No process may use this GPU, so every launch would run without a GPU. To allow processes:"
+        yield make_result(f"{name} compute mode", Level.BAD, "prohibited", advice, f"{tool} -c DEFAULT")
+    if settings.compute_mode == "exclusive process":
+        advice = (
+            "Only one process at a time may use this GPU, so a launch fails while another program uses the GPU. "
+            "To allow several processes:"
+        )
+        yield make_result(f"{name} compute mode", Level.WARN, "exclusive process", advice, f"{tool} -c DEFAULT")
+    if settings.persistence is False:
+        advice = (
+            "When no process uses the GPU, its driver shuts down. The next process then waits 1 to 3 s, and locked "
+            "clocks are lost. During a run, harness keeps the driver active. To keep it active between runs:"
+        )
+        yield make_result(f"{name} persistence", Level.WARN, "off", advice, f"{tool} -pm 1")
     # the clocks of Pascal, of older GPUs and of MIG instances can't be locked
-    if gpu.capability < VOLTA or gpu.is_partitioned:
-        return None
-    return make_result(
-        f"GPU {gpu.index} clocks",
-        Level.WARN,
-        "the driver doesn't report whether the clocks are locked",
-        "Unlocked clocks depend on heat and power, so they can differ between launches. `harness matrix --gpu "
-        "--lock-clocks base` locks them for a run, and needs root. To lock the clocks yourself, until you run "
-        "`nvidia-smi --reset-gpu-clocks`:",
-        f"sudo nvidia-smi -i {gpu.index} --lock-gpu-clocks=tdp,tdp",
-    )
-
-
-def _check_power_limit(gpu: Gpu) -> CheckResult | None:
-    limit, default = gpu.settings.power_limit_watts, gpu.settings.power_limit_default_watts
-    if limit is None or default is None or limit >= default:
-        return None
-    return make_result(
-        f"GPU {gpu.index} power limit",
-        Level.WARN,
-        f"{format_plain(limit)} W of {format_plain(default)} W",
-        "The power limit was lowered, so under heavy load, this GPU runs at lower clocks than other GPUs of the "
-        "same model.",
-        f"sudo nvidia-smi -i {gpu.index} -pl {format_plain(default)}",
-    )
-
-
-def _check_display(gpu: Gpu) -> CheckResult | None:
-    if not gpu.settings.display:
-        return None
-    return make_result(
-        f"GPU {gpu.index} screen",
-        Level.WARN,
-        "drives a screen",
-        "The desktop uses time and memory of this GPU, and isn't visible as another process. Measure on another GPU, "
-        "or without a desktop:",
-        "sudo systemctl isolate multi-user.target",
-    )
+    if gpu.capability >= VOLTA and not gpu.is_partitioned:
+        value = "the driver doesn't report whether the clocks are locked"
+        advice = (
+            "Unlocked clocks depend on heat and power, so they can differ between launches. `harness matrix --gpu "
+            "--lock-clocks base` locks them for a run, and needs root. To lock the clocks yourself, until you run "
+            "`nvidia-smi --reset-gpu-clocks`:"
+        )
+        yield make_result(f"{name} clocks", Level.WARN, value, advice, f"{tool} --lock-gpu-clocks=tdp,tdp")
+    limit, default = settings.power_limit_watts, settings.power_limit_default_watts
+    if limit is not None and default is not None and limit < default:
+        value = f"{format_plain(limit)} W of {format_plain(default)} W"
+        advice = (
+            "The power limit was lowered, so under heavy load, this GPU runs at lower clocks than other GPUs of the "
+            "same model."
+        )
+        yield make_result(f"{name} power limit", Level.WARN, value, advice, f"{tool} -pl {format_plain(default)}")
+    if settings.display:
+        advice = (
+            "The desktop uses time and memory of this GPU, and isn't visible as another process. Measure on another "
+            "GPU, or without a desktop:"
+        )
+        command = "sudo systemctl isolate multi-user.target"
+        yield make_result(f"{name} screen", Level.WARN, "drives a screen", advice, command)
 
 
 def _is_older(version: str, minimum: tuple[int, int]) -> bool:

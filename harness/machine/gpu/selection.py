@@ -81,14 +81,11 @@ def select_gpus(names: Sequence[str], host: GpuHost) -> list[Gpu]:
         if name not in {ALL, *all_names} and not name.startswith("MIG-") and name.partition(":")[0] not in hidden
     ]
     if missing or not host.gpus:
-        available = "; ".join(f"{gpu.index}: {gpu.name}{_describe_divided(gpu)}" for gpu in host.gpus) or "none"
-        raise CannotRunHereError(
-            f"--gpus {','.join(names)}: GPU {', '.join(missing) or 'not found'} isn't on this machine. The machine "
-            f"has the GPUs {available}."
-            if missing
-            else f"--gpus {','.join(names)}: no GPU was found on this machine.",
-            "To list the GPUs: harness doctor --gpu",
-        )
+        problem = "no GPU was found on this machine."
+        if missing:
+            available = "; ".join(f"{gpu.index}: {gpu.name}{_describe_divided(gpu)}" for gpu in host.gpus) or "none"
+            problem = f"GPU {', '.join(missing)} isn't on this machine. The machine has the GPUs {available}."
+        raise CannotRunHereError(f"--gpus {','.join(names)}: {problem}", "To list the GPUs: harness doctor --gpu")
     for gpu in host.gpus:
         if gpu.is_partitioned and {str(gpu.index), gpu.uuid, ALL} & set(names):
             example = next((instance.index for instance in gpu.instances), "MIG-…")

@@ -124,8 +124,8 @@ def test_settings_that_disturb_have_an_advice(snapshot):
         levels["bad" if change == {"compute_mode": "prohibited"} else "warn"].append(check)
     # what is well or unknown is not mentioned
     for settings in (WELL, Settings(), replace(WELL, power_limit_watts=450.0)):
-        assert check_gpu_settings(replace(PASCAL, settings=settings)) == []
-    assert check_gpu_settings(replace(CARD, settings=WELL, is_partitioned=True)) == []
+        assert list(check_gpu_settings(replace(PASCAL, settings=settings))) == []
+    assert list(check_gpu_settings(replace(CARD, settings=WELL, is_partitioned=True))) == []
     # clocks that can be locked
     levels["warn"] += check_gpu_settings(replace(CARD, settings=WELL))
     assert read_checks(levels) == snapshot
