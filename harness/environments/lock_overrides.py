@@ -72,14 +72,15 @@ def _compile(
     *,
     architecture: str,
     options: Sequence[str],
-    fixed_pins: Mapping[str, str] = {},
+    fixed_pins: Mapping[str, str] | None = None,
     overrides: Collection[str] = (),
     preferred: str = "",
 ) -> subprocess.CompletedProcess[str]:
     """Run uv with fixed versions, requirements that override others, and a lock with preferred versions."""
     with tempfile.TemporaryDirectory() as folder:
         held, overridden, written = (Path(folder, f"{name}.txt") for name in ("held", "overrides", "preferred"))
-        held.write_text("".join(f"{name}=={version}\n" for name, version in fixed_pins.items()), encoding="utf-8")
+        lines = [f"{name}=={version}" for name, version in (fixed_pins or {}).items()]
+        held.write_text("\n".join(lines), encoding="utf-8")
         overridden.write_text("\n".join(overrides), encoding="utf-8")
         written.write_text(preferred, encoding="utf-8")
         # uv prefers the versions of the file that it then writes

@@ -242,7 +242,7 @@ def _read_requirements(path: Path, environment: Environment) -> list[str]:
             f"The wheel of {environment.name} is no longer in the cache: {path}.",
             "Pass the source of the package again.",
         ) from None
-    except (zipfile.BadZipFile, StopIteration, InvalidRequirement) as error:
+    except (zipfile.BadZipFile, StopIteration, InvalidRequirement, RecursionError) as error:
         raise UsageError(f"{path.name} is not a valid wheel: {error or 'it has no METADATA'}.") from None
     return [
         f"{requirement.name}{requirement.specifier}"
@@ -293,11 +293,11 @@ def build_lock(folder: Path, python: str, instant: datetime, architecture: str =
     for entry in entries if entries or "build-backend" in build_system else ["setuptools"]:
         try:
             requirement = Requirement(str(entry))
-        except InvalidRequirement:
+        except (InvalidRequirement, RecursionError):
             requirement = None
         if requirement is None or requirement.url:
             raise UsageError(
-                f"The build of the source needs {str(entry)!r}, but a build can only install released packages."
+                f"The build of the source needs {str(entry)[:200]!r}, but a build can only install released packages."
             )
         requires[str(requirement)] = canonicalize_name(requirement.name)
     if "setuptools" in requires.values() and "wheel" not in requires.values():

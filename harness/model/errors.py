@@ -96,6 +96,8 @@ class NothingSelectedError(HarnessError):
 class CannotRunHereError(HarnessError):
     """Error for something that this machine doesn't have: Docker Engine, a base image or disk space."""
 
+    exit = Exit.CANNOT_RUN_HERE
+
 
 @contextmanager
 def explain_unwritable(what: object, advice: str = "") -> Iterator[None]:

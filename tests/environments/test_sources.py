@@ -90,9 +90,10 @@ def test_a_source_is_a_package_of_that_name_whose_build_needs_packages_of_the_in
     errors = {"nothing": catch_text(UsageError, sources.check_name, tmp_path, "keras")}
     project.write_text("[project]\nname = 'other'\n")
     errors["another name"] = catch_text(UsageError, sources.check_name, tmp_path, "keras")
-    for requirement in ("x @ https://example.org/x.whl", "--index-url=x"):
-        project.write_text(f"[build-system]\nrequires = ['{requirement}']\n")
-        errors[requirement] = catch_text(UsageError, sources.build_lock, tmp_path, "3.11", NOW)
+    nested = f"x; {'(' * 3000}os_name > ''{')' * 3000}"
+    for requirement in ("x @ https://example.org/x.whl", "--index-url=x", nested):
+        project.write_text(f'[build-system]\nrequires = ["{requirement}"]\n')
+        errors[requirement[:30]] = catch_text(UsageError, sources.build_lock, tmp_path, "3.11", NOW)
     assert {name: text.replace(str(tmp_path), "") for name, text in errors.items()} == snapshot
     project.write_text("[")
     assert project.name in catch_text(UsageError, sources.check_name, tmp_path, "keras")

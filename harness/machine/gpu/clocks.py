@@ -128,11 +128,12 @@ def _lock(gpus: Sequence[Gpu], clock: str, library: Any) -> None:
 
 @contextlib.contextmanager
 def _open_driver(library: Any, verb: str) -> Iterator[Any]:
-    try:
-        with open_library(library) as nvml:
-            yield nvml
-    except LibraryUnavailableError as error:
-        raise CannotRunHereError(f"The clocks of the GPUs cannot be {verb}ed: {error}.") from None
+    with contextlib.ExitStack() as stack:
+        try:
+            nvml = stack.enter_context(open_library(library))
+        except LibraryUnavailableError as error:
+            raise CannotRunHereError(f"The clocks of the GPUs cannot be {verb}ed: {error}.") from None
+        yield nvml
 
 
 def _find_handle(nvml: Any, gpu: Gpu) -> Any:
