@@ -88,7 +88,8 @@ class GroupBudget:
         groups = [group for group in self._groups.values() if self._count_rounds(group) or self._is_open(group)]
         rounds = min(map(self._get_fewest_rounds, groups), default=self._plan.rounds)
         total_seconds = spent + sum(
-            self._estimate_first_seconds(group, mean) for group in groups if self._is_open(group)
+            self._estimate_seconds(group, self._get_fewest_rounds(group), mean)
+            for group in filter(self._is_open, groups)
         )
         per_round = sum(self._get_last_seconds(group) or mean * len(group.slots) for group in groups)
         launches = math.ceil(max(0.0, self._remaining_seconds) / mean) if mean else 0
@@ -100,12 +101,12 @@ class GroupBudget:
             launches=launches,
         )
 
-    def _estimate_first_seconds(self, group: Group, mean: float) -> float:
-        """Return the seconds that the group's first rounds still need, if a launch takes `mean` seconds."""
-        made, fewest = self._count_rounds(group), self._get_fewest_rounds(group)
+    def _estimate_seconds(self, group: Group, rounds: int, launch_seconds: float) -> float:
+        """Return the seconds until the group has `rounds` rounds. Its first launches take `launch_seconds` each."""
+        made = self._count_rounds(group)
         if made:
-            return max(0, fewest - made) * self._get_last_seconds(group)
-        return mean * self._count_round_launches(group, fewest)
+            return max(0, rounds - made) * self._get_last_seconds(group)
+        return launch_seconds * self._count_round_launches(group, rounds)
 
     def find_last_round(self, group: Group) -> int:
         """Return the number of the group's last complete round; -1 if the group wasn't started."""
@@ -151,12 +152,7 @@ class GroupBudget:
 
     def _estimate_cost(self, group: Group) -> float:
         """Return the expected duration, in seconds, of the rounds up to the group's target round."""
-        rounds = self._find_target(group) - self._count_rounds(group)
-        return (
-            rounds * self._get_last_seconds(group)
-            if self._count_rounds(group)
-            else self._estimate_launch_seconds() * self._count_round_launches(group, rounds)
-        )
+        return self._estimate_seconds(group, self._find_target(group), self._estimate_launch_seconds())
 
     def _estimate_launch_seconds(self) -> float:
         """Return the usual duration of a launch in seconds: the median over groups, so one slow group has no effect."""
