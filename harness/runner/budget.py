@@ -8,7 +8,7 @@ again starting with the group that needs the shortest time.
 
 import math
 import statistics
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from harness.analysis.looks import WORTHWHILE, list_looks_at_claims
@@ -51,8 +51,7 @@ class GroupBudget:
         spent: Callable[[], float] = float,
     ) -> None:
         assert plan.budget_seconds is not None
-        self._plan, self._looks = plan, looks
-        self._compute_widths, self._known_widths = widths, dict[tuple[str, int], Mapping[str, float]]()
+        self._plan, self._widths, self._looks = plan, widths, looks
         self._budget, self._get_total_seconds = plan.budget_seconds, spent
         self._groups = {group.name: group for group in plan.groups}
         self.ledgers = {name: RoundLog(replace(plan, groups=[group])) for name, group in self._groups.items()}
@@ -112,13 +111,6 @@ class GroupBudget:
         """Return the number of the group's last complete round; -1 if the group wasn't started."""
         return self._count_rounds(group) if self.ledgers[group.name].launches else -1
 
-    def _get_widths(self, launches: Sequence[Launch]) -> Mapping[str, float]:
-        """Return the result of `widths` from a cache if possible, because computing it takes some time."""
-        key = launches[0].group, len(launches)
-        if key not in self._known_widths:
-            self._known_widths[key] = self._compute_widths(launches)
-        return self._known_widths[key]
-
     def _request_first_rounds(self, group: Group, unfinished: Collection[Group]) -> RoundRequest | None:
         """Return the rounds that a verdict of the group needs, if they probably fit into the budget; otherwise None.
 
@@ -167,7 +159,7 @@ class GroupBudget:
         return (
             rounds < self._plan.rounds
             and bool(ledger.slots(group, rounds + 1))
-            and not is_precise(self._plan, group, ledger, self._get_widths)
+            and not is_precise(self._plan, group, ledger, self._widths)
         )
 
     def _get_fewest_rounds(self, group: Group) -> int:
