@@ -17,7 +17,7 @@ from harness.analysis.cells import explain_unavailable
 from harness.analysis.claim_rules import ABSENT, NOTICED, ClaimOutcome, judge_ratio, judge_value
 from harness.analysis.comparisons import Compared, RoundsNeeded, compare, control_of_growth, is_beyond, settlings
 from harness.analysis.quantities import PIECE, calls_looked_at, growths
-from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, means
+from harness.analysis.statistics import Difference, Estimate, Interval, half_widths, means
 from harness.analysis.verdicts import Withheld, compute_shown_alpha, describe_too_few
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Status
@@ -294,21 +294,15 @@ class _Family:
             )
         if outcome is not ClaimOutcome.UNCLEAR:
             return ClaimPlace(worse, None, outcome, estimate, level)
-        bound = _find_farther_bound(claim, mean, estimate.interval)
-        distances = means([[value - bound for value in values]])
-        rounds_needed = None if reason else self._compute_settling(worse, distances, alpha)
+        rounds_needed = None
+        if not reason:
+            # further rounds would show on which side of the bound the value is
+            bound = _find_farther_bound(claim, mean, estimate.interval)
+            distances = means([[value - bound for value in values]])
+            (rounds_needed,) = settlings(distances, np.array([alpha]), 0.0, [worse], self._found, shown=alpha)
         is_usable = not reason or rounds < FEWEST_ROUNDS
         upper_bound = _compute_upper_bound(estimate.interval, claim) if is_usable else None
         return ClaimPlace(worse, None, outcome, estimate, level, reason, rounds_needed, upper_bound)
-
-    def _compute_settling(self, cell: Cell, distances: Logs, alpha: float) -> RoundsNeeded | None:
-        """Return the further rounds that would show on which side of a bound an absolute value is.
-
-        `distances` has the distance of the value above the bound.
-        """
-        levels = np.full_like(distances.mean, alpha)
-        (rounds_needed,) = settlings(distances, levels, 0.0, [cell], self._found, shown=alpha)
-        return rounds_needed
 
 
 def compute_growth_bias(cell: Cell, claim: Claim, lookup: Lookup) -> float:

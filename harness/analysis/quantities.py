@@ -63,16 +63,10 @@ def value(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float | N
     if quantity.startswith(PRINTED):
         return _convert_number(launch.observations.get(quantity))
     if quantity in PERCENTILES:
-        return None if explain_no_percentile(quantity, launch, clock) else percentile(quantity, launch, clock)
+        # CPU contention isn't subtracted: it is known for all steps together, not for the slowest steps
+        seconds = sorted(_list_single_steps(launch, clock))
+        return None if explain_no_percentile(quantity, launch, clock) else quantile(seconds, PERCENTILES[quantity])
     return (launch.phases_cpu if clock is Clock.CPU else launch.phases).get(quantity)
-
-
-def percentile(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float:
-    """Return a percentile of the seconds of a launch's single steps, interpolated linearly.
-
-    CPU contention isn't subtracted: it is known for all steps together, not for the slowest steps.
-    """
-    return quantile(sorted(_list_single_steps(launch, clock)), PERCENTILES[quantity])
 
 
 def is_near_jump(quantity: str, launches: Iterable[Launch]) -> bool:
