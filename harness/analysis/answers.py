@@ -105,13 +105,11 @@ def _make_answer(table: ScenarioTable, entry: Comparison, index: int, column: Sc
     is_about_cell = describes_cell(entry)
     findings = []
     for row in (table_row for table_row in table.rows if table_row.machine == machine):
-        compared = row.values[index].compared
-        if compared and is_about_cell:
-            findings.append(Finding(row, compared.ratio, compared.verdict, compared))
-        elif compared:
-            findings.append(
-                Finding(row, compared.ratio.inverse, compared.verdict and compared.verdict.turned, compared)
-            )
+        if compared := row.values[index].compared:
+            ratio, verdict = compared.ratio, compared.verdict
+            if not is_about_cell:
+                ratio, verdict = ratio.inverse, verdict and verdict.turned
+            findings.append(Finding(row, ratio, verdict, compared))
     sides = (column.side, column.other) if is_about_cell else (column.other, column.side)
     subject, base = (side.values for side in sides)
     differing_axes = [axis for axis in subject if subject[axis] != base[axis]]

@@ -184,14 +184,8 @@ def _find_contention(
     shares = [contention.unchecked for contention in contentions if contention]
     if not shares:
         return None
-    losses = [
-        [
-            contention.losses.get(cell, {}).get(number, 0.0) if contention else 0.0
-            for cell, contention in zip(cells, contentions, strict=True)
-        ]
-        for number in rounds
-    ]
-    return np.reshape(losses, shape), max(shares)
+    losses = [lookup.losses(cell) for cell in cells]
+    return np.reshape([[series.get(number, 0.0) for series in losses] for number in rounds], shape), max(shares)
 
 
 def _find_different_work(table: ScenarioTable) -> set[Cell]:

@@ -102,6 +102,11 @@ class Lookup:
         own_contention = self.contentions.get(self.groups.get(cell, ""))
         return own_contention.bias(cell, other) if own_contention else 0.0
 
+    def losses(self, cell: Cell) -> Series:
+        """Return the cell's loss from CPU contention in each round; empty if nothing was subtracted in its group."""
+        own_contention = self.contentions.get(self.groups.get(cell, ""))
+        return own_contention.losses.get(cell, {}) if own_contention else {}
+
     def control_of(self, cell: Cell) -> Control | None:
         """Return the A/A control of the machine that measured the cell."""
         return self.controls.get(self.machine(cell))

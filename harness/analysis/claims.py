@@ -17,7 +17,7 @@ from harness.analysis.cells import explain_unavailable
 from harness.analysis.claim_rules import ABSENT, NOTICED, ClaimOutcome, judge_ratio, judge_value
 from harness.analysis.comparisons import Compared, RoundsNeeded, compare, control_of_growth, is_beyond, settlings
 from harness.analysis.quantities import PIECE, calls_looked_at, growths
-from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, means
+from harness.analysis.statistics import Difference, Estimate, Interval, half_widths, means
 from harness.analysis.verdicts import Withheld, compute_shown_alpha, describe_too_few
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Status
@@ -106,47 +106,35 @@ def claims(run: Run, get_lookup: Callable[[str], Lookup]) -> list[ClaimResult]:
 
 def _judge_scenario(run: Run, scenario: Scenario, get_lookup: Callable[[str], Lookup]) -> Iterator[ClaimResult]:
     checked_claims = [claim for claim in scenario.claims if not run.plan.claims or str(claim.issue) in run.plan.claims]
-    named_claims = [_name_environments(claim, run) for claim in checked_claims]
-    places_by_claim: dict[int, list[ClaimPlace]] = {}
-    for quantity in dict.fromkeys(claim.of for claim in named_claims):
-        lookup = get_lookup(quantity)
-        pairs = {
-            number: list(_find_cells(run, scenario, claim))
-            for number, claim in enumerate(named_claims)
-            if claim.of == quantity
-        }
-        family = _Family(
-            [(named_claims[number], pair) for number in pairs for pair in pairs[number]], lookup, run.plan.margin
-        )
-        places_by_claim |= {
-            number: [family.place(named_claims[number], *pair) for pair in pairs[number]] for number in pairs
-        }
-    releases = {environment.name: environment.release for environment in run.environments}
-    for number, claim in enumerate(checked_claims):
-        claimed_place, *elsewhere = places_by_claim[number]
-        claimed_place = _check_earlier_fix(claim, claimed_place, releases)
-        planned_cells = get_lookup(claim.of).cells
-        elsewhere = [place for place in elsewhere if all(cell in planned_cells for cell in place.cells)]
-        if elsewhere or all(cell in planned_cells for cell in claimed_place.cells):
-            yield ClaimResult(scenario, claim, claimed_place, elsewhere, *_find_fix(claimed_place, elsewhere, releases))
-
-
-def _name_environments(claim: Claim, run: Run) -> Claim:
-    """Return the claim with its environments under the names that they have in the run.
-
-    An environment from requirements gets its name only when it is created.
-    """
+    # an environment from requirements gets its name only when it is created
     names = {
         text: environment.name
         for environment in run.environments
         for text in (environment.asked, environment.line)
         if text
     }
-    worse, better = (
-        side and replace(side, environment=names.get(side.environment, side.environment))
-        for side in (claim.worse, claim.better)
-    )
-    return replace(claim, worse=worse or claim.worse, better=better)
+    claims_with_cells = [
+        (claim, list(_find_cells(run, scenario, claim)))
+        for claim in (checked_claim.rename_environments(names) for checked_claim in checked_claims)
+    ]
+    families = {
+        quantity: _Family(
+            [(claim, pair) for claim, pairs in claims_with_cells if claim.of == quantity for pair in pairs],
+            get_lookup(quantity),
+            run.plan.margin,
+        )
+        for quantity in dict.fromkeys(claim.of for claim in checked_claims)
+    }
+    releases = {environment.name: environment.release for environment in run.environments}
+    for checked_claim, (claim, pairs) in zip(checked_claims, claims_with_cells, strict=True):
+        claimed_place, *elsewhere = (families[claim.of].place(claim, *pair) for pair in pairs)
+        claimed_place = _check_earlier_fix(checked_claim, claimed_place, releases)
+        planned_cells = get_lookup(claim.of).cells
+        elsewhere = [place for place in elsewhere if all(cell in planned_cells for cell in place.cells)]
+        if elsewhere or all(cell in planned_cells for cell in claimed_place.cells):
+            yield ClaimResult(
+                scenario, checked_claim, claimed_place, elsewhere, *_find_fix(claimed_place, elsewhere, releases)
+            )
 
 
 def _find_cells(run: Run, scenario: Scenario, claim: Claim) -> Iterator[Pair]:
@@ -202,46 +190,34 @@ class _Family:
 
     def __init__(self, members: Sequence[tuple[Claim, Pair]], lookup: Lookup, margin: float) -> None:
         self._found, self._margin = lookup, margin
-        ratio_pairs = [
-            (worse, better)
-            for claim, (worse, better) in members
-            if better and not self._explain_absence(claim, worse, better)
-        ]
-        pairs = list(dict.fromkeys(ratio_pairs))
-        self._ratios = dict(zip(pairs, compare(pairs, lookup, margin), strict=True))
-        absolute_cells = {
-            worse
-            for claim, (worse, better) in members
-            if not better and not self._explain_absence(claim, worse, better)
-        }
-        self._alpha = compute_shown_alpha(len(absolute_cells))
+        judged_pairs = dict.fromkeys(pair for claim, pair in members if not self._explain_absence(claim, *pair))
+        ratio_pairs = [(worse, better) for worse, better in judged_pairs if better]
+        self._ratios = dict(zip(ratio_pairs, compare(ratio_pairs, lookup, margin), strict=True))
+        self._alpha = compute_shown_alpha(sum(better is None for _, better in judged_pairs))
 
     def place(self, claim: Claim, worse: Cell, better: Cell | None) -> ClaimPlace:
         """Return the outcome of the claim with these cells."""
-        absence = self._explain_absence(claim, worse, better)
-        if absence:
-            return ClaimPlace(worse, better, *absence)
+        if absence := self._explain_absence(claim, worse, better):
+            return absence
         return self._judge_ratio(claim, worse, better) if better else self._judge_absolute(claim, worse)
 
-    def _explain_absence(
-        self, claim: Claim, worse: Cell, better: Cell | None
-    ) -> tuple[ClaimOutcome, None, float, str] | None:
-        """Return why the claim can't be judged, as the fields of a ClaimPlace; None if it can be judged."""
-        cells = [worse, *([better] if better else [])]
-        if any(cell not in self._found.cells for cell in cells):
-            return ClaimOutcome.NOT_MEASURED, None, 0.0, "the run did not include these cells"
+    def _explain_absence(self, claim: Claim, worse: Cell, better: Cell | None) -> ClaimPlace | None:
+        """Return the outcome without a result if the claim can't be judged; None if it can be judged."""
+        place = ClaimPlace(worse, better, ClaimOutcome.NOT_MEASURED, why="the run did not include these cells")
+        if any(cell not in self._found.cells for cell in place.cells):
+            return place
         if worse.device not in claim.visible:
             devices = " or ".join(device.value.upper() for device in claim.visible)
-            return ClaimOutcome.CANNOT_RUN, None, 0.0, f"the issue was reported for a {devices}"
-        for cell in cells:
+            return replace(place, outcome=ClaimOutcome.CANNOT_RUN, why=f"the issue was reported for a {devices}")
+        for cell in place.cells:
             if cell not in self._found.series:
                 status, cause = self._found.status(cell), explain_unavailable(cell, self._found)[0].rstrip(".")
+                if status is Status.INTERRUPTED and cause:
+                    return replace(place, why=cause)
                 has_failed = status and status is not Status.OK
                 status_text = f"{status} in {cell.environment}" if has_failed else f"no times in {cell.environment}"
                 outcome = ClaimOutcome.NOT_MEASURED if status is Status.INTERRUPTED else ClaimOutcome.CANNOT_RUN
-                if outcome is ClaimOutcome.NOT_MEASURED and cause:
-                    return outcome, None, 0.0, cause
-                return outcome, None, 0.0, f"{status_text}: {cause}" if cause else status_text
+                return replace(place, outcome=outcome, why=f"{status_text}: {cause}" if cause else status_text)
         return None
 
     def _judge_ratio(self, claim: Claim, worse: Cell, better: Cell) -> ClaimPlace:
@@ -318,21 +294,15 @@ class _Family:
             )
         if outcome is not ClaimOutcome.UNCLEAR:
             return ClaimPlace(worse, None, outcome, estimate, level)
-        bound = _find_farther_bound(claim, mean, estimate.interval)
-        distances = means([[value - bound for value in values]])
-        rounds_needed = None if reason else self._compute_settling(worse, distances, alpha)
+        rounds_needed = None
+        if not reason:
+            # further rounds would show on which side of the bound the value is
+            bound = _find_farther_bound(claim, mean, estimate.interval)
+            distances = means([[value - bound for value in values]])
+            (rounds_needed,) = settlings(distances, np.array([alpha]), 0.0, [worse], self._found, shown=alpha)
         is_usable = not reason or rounds < FEWEST_ROUNDS
         upper_bound = _compute_upper_bound(estimate.interval, claim) if is_usable else None
         return ClaimPlace(worse, None, outcome, estimate, level, reason, rounds_needed, upper_bound)
-
-    def _compute_settling(self, cell: Cell, distances: Logs, alpha: float) -> RoundsNeeded | None:
-        """Return the further rounds that would show on which side of a bound an absolute value is.
-
-        `distances` has the distance of the value above the bound.
-        """
-        levels = np.full_like(distances.mean, alpha)
-        (rounds_needed,) = settlings(distances, levels, 0.0, [cell], self._found, shown=alpha)
-        return rounds_needed
 
 
 def compute_growth_bias(cell: Cell, claim: Claim, lookup: Lookup) -> float:

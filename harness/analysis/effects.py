@@ -16,7 +16,7 @@ the limits of the method.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import chain, combinations, product
 
 import numpy as np
 
@@ -108,11 +108,12 @@ def effects(
     contention was subtracted, `contention` contains the loss of each launch mean, in the shape of `logs`, and the
     unchecked share (both are explained in `interference.Contention`). Intervals are then wider by the possible error.
     """
-    pairs = [axis_numbers for block_size in (1, 2) for axis_numbers in combinations(range(len(axes)), block_size)]
-    blocks = [_make_block(logs, axes, axis_numbers) for axis_numbers in pairs]
-    values = np.concatenate([block.values for block in blocks], axis=1)
-    block_size = np.concatenate([np.full(len(block.changes), block.size) for block in blocks])
-    changes = [change for block in blocks for change in block.changes]
+    pairs = [axis_numbers for count in (1, 2) for axis_numbers in combinations(range(len(axes)), count)]
+    values = np.concatenate([_combine_cells(logs, axis_numbers, -1.0) for axis_numbers in pairs], axis=1)
+    changes_by_pair = [_list_changes(axes, axis_numbers) for axis_numbers in pairs]
+    # the sum of the squared weights of each effect: the variance of the effect if the variance of every cell is 1
+    sizes = [2 ** len(axis_numbers) / _count_averaged_cells(logs, axis_numbers) for axis_numbers in pairs]
+    block_size = np.repeat(sizes, [len(changes) for changes in changes_by_pair])
     bias = (
         np.concatenate([_compute_possible_errors(*contention, axis_numbers) for axis_numbers in pairs])
         if contention
@@ -133,33 +134,21 @@ def effects(
             next(parts) if len(change) == 2 else None,
             judgement.deciding,
         )
-        for change, judgement in zip(changes, judged_effects, strict=True)
+        for change, judgement in zip(chain(*changes_by_pair), judged_effects, strict=True)
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """All effects of one axis, or of one pair of axes. `values` contains log factors of shape (rounds, effects).
-
-    `size` is the sum of the squared weights of an effect: the variance of the effect if the variance of every cell is
-    1.
-    """
-
-    changes: Sequence[tuple[LevelChange, ...]]
-    values: Floats
-    size: float
-
-
-def _make_block(logs: Floats, axes: Mapping[str, Sequence[str]], axis_numbers: tuple[int, ...]) -> _Block:
+def _list_changes(axes: Mapping[str, Sequence[str]], axis_numbers: tuple[int, ...]) -> list[tuple[LevelChange, ...]]:
+    """Return the changes of one axis, or of one pair of axes, in the order of `_combine_cells`."""
     chosen_axes = [list(axes.items())[axis_number] for axis_number in axis_numbers]
-    averaged_cells = logs[0].size // math.prod(len(levels) for _, levels in chosen_axes)
-    return _Block(
-        changes=list(
-            product(*([LevelChange(axis, level, base) for level in levels] for axis, (base, *levels) in chosen_axes))
-        ),
-        values=_combine_cells(logs, axis_numbers, -1.0),
-        size=2 ** len(axis_numbers) / averaged_cells,
+    return list(
+        product(*([LevelChange(axis, level, base) for level in levels] for axis, (base, *levels) in chosen_axes))
     )
+
+
+def _count_averaged_cells(values: Floats, axis_numbers: tuple[int, ...]) -> int:
+    """Return the number of cells behind each mean if all axes except `axis_numbers` are averaged."""
+    return math.prod(length for axis_number, length in enumerate(values.shape[1:]) if axis_number not in axis_numbers)
 
 
 def _combine_cells(values: Floats, axis_numbers: tuple[int, ...], sign: float) -> Floats:
@@ -174,15 +163,14 @@ def _combine_cells(values: Floats, axis_numbers: tuple[int, ...], sign: float) -
 
 
 def _compute_possible_errors(losses: Floats, unchecked: float, axis_numbers: tuple[int, ...]) -> Floats:
-    """Return the possible error of each effect of a block, if CPU contention was subtracted.
+    """Return the possible error of each effect of one axis or pair of axes, if CPU contention was subtracted.
 
     The errors of cells are independent, except for the unchecked part (analysis/interference.py). So the variance of an
     effect's error is the sum of the squared losses of its cells, multiplied by their squared weights.
     """
     means = losses.mean(axis=0, keepdims=True)
     differences, squares = _combine_cells(means, axis_numbers, -1.0)[0], _combine_cells(means**2, axis_numbers, 1.0)[0]
-    averaged_cells = means.size // math.prod(means.shape[axis_number + 1] for axis_number in axis_numbers)
-    return _add_errors(unchecked, differences, squares / averaged_cells)
+    return _add_errors(unchecked, differences, squares / _count_averaged_cells(losses, axis_numbers))
 
 
 def _add_errors(unchecked: float, differences: Floats, squares: Floats) -> Floats:
@@ -230,7 +218,7 @@ def _estimate_parts(
 
 
 def _compute_part_logs(logs: Floats, sign: float = -1.0) -> tuple[Floats, Floats]:
-    """Return the log factors of all parts, of shape (rounds, parts), and their sizes as in `_Block`.
+    """Return the log factors of all parts, of shape (rounds, parts), and their sizes as in `effects`.
 
     Each interaction has three parts. Each part is a mean plus `sign` times another mean.
     """

@@ -107,12 +107,10 @@ def _describe_on_gpus(usage: Mapping[str, float]) -> str:
     if usage.get("steady_ptx_cache_filled_bytes"):
         return "the driver compiled GPU code during the measurement"
     other_processes = usage.get("gpu_foreign_processes", 0.0)
+    if other_processes == 1:
+        return "another process used the GPU of the launch"
     if other_processes:
-        return (
-            ("another process used the GPU of the launch")
-            if other_processes == 1
-            else f"{other_processes:.0f} other processes used the GPU of the launch"
-        )
+        return f"{other_processes:.0f} other processes used the GPU of the launch"
     share, readings = usage.get("gpu_throttled_share", 0.0), usage.get("gpu_samples", 0.0)
     # without gpu_steady, the readings describe the whole launch, not only the timed part
     if not usage.get("gpu_steady") or share <= OWN_SHARE or round(share * readings) < SLOWED_READINGS:
@@ -132,11 +130,9 @@ def _describe_on_own_cpus(usage: Mapping[str, float]) -> str:
     other_seconds = usage.get("steady_own_cpus_busy_seconds", own_seconds) - own_seconds
     if stolen_seconds > threshold:
         return f"the hypervisor took {stolen_seconds / seconds:.2f} of the CPUs of the launch"
-    return (
-        f"other processes used {other_seconds / seconds:.2f} of the CPUs of the launch"
-        if other_seconds > threshold
-        else ""
-    )
+    if other_seconds > threshold:
+        return f"other processes used {other_seconds / seconds:.2f} of the CPUs of the launch"
+    return ""
 
 
 def _describe_on_other_cpus(usage: Mapping[str, float]) -> str:
@@ -214,12 +210,10 @@ class Contention:
         """Return the possible error of the log ratio of two cells over their common rounds; 0 if they have none."""
         losses, other_losses = self.losses.get(cell, {}), self.losses.get(other, {})
         common_rounds = losses.keys() & other_losses.keys()
-        means = (
-            [fmean(side[number] for number in common_rounds) for side in (losses, other_losses)]
-            if common_rounds
-            else [0.0, 0.0]
-        )
-        return compute_possible_error(means[0], means[1], self.unchecked)
+        if not common_rounds:
+            return 0.0
+        mean, other_mean = (fmean(side[number] for number in common_rounds) for side in (losses, other_losses))
+        return compute_possible_error(mean, other_mean, self.unchecked)
 
 
 def find_contention(launches: Iterable[Launch]) -> Contention | None:

@@ -131,7 +131,7 @@ def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, flo
     number. From a group's first round to its first look, its width is infinite, except after one round without a
     failure. After that, it is 0 if none of its claims has an interval, because their cells have failed.
     """
-    first_looks = find_first_looks(run, run.plan)
+    first_looks = find_first_looks(run)
     rounds = Counter(name for name, _ in {(launch.group, launch.round) for launch in launches if launch.round})
     failed = {launch.group for launch in launches if launch.round and launch.status is not Status.OK}
     result = {

@@ -112,15 +112,15 @@ def find_first_check(plan: Plan) -> int:
     return FIRST_LOOK_AT_LARGE if plan.claims and plan.precision is None else LOOKS[0]
 
 
-def find_first_looks(run: Run, plan: Plan) -> dict[str, int]:
-    """Return, by group of the plan, the round after which the outcomes of its claims are first checked.
+def find_first_looks(run: Run) -> dict[str, int]:
+    """Return, by group of the run, the round after which the outcomes of its claims are first checked.
 
     If the group's claims have different first rounds, the result is the latest of these rounds.
     """
-    groups = {cell: group.name for group in plan.groups for cell in group.cells}
+    groups = {cell: group.name for group in run.plan.groups for cell in group.cells}
     result: dict[str, int] = {}
     for scenario in run.scenarios:
-        for claim in (candidate for candidate in scenario.claims if str(candidate.issue) in plan.claims):
+        for claim in (candidate for candidate in scenario.claims if str(candidate.issue) in run.plan.claims):
             for worse, _ in find_claim_cells(run.environments, scenario, claim):
                 if worse in groups:
                     name = groups[worse]
@@ -161,7 +161,7 @@ def divide_level(run: Run, counted: Sequence[Launch]) -> dict[str, Look]:
     for launch in counted:
         rounds[launch.group].add(launch.round)
     has_looks_at_claims = run.rules >= RULES_WITH_LOOKS_AT_CLAIMS and run.plan.precision is None
-    first_looks = find_first_looks(run, run.plan) if has_looks_at_claims else {}
+    first_looks = find_first_looks(run) if has_looks_at_claims else {}
     by_group = {}
     for group in run.plan.groups:
         name, stop = group.name, run.stops.get(group.name)

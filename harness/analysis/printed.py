@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.analysis.cell_index import Lookup
 from harness.model.launch import Launch, Status
+from harness.model.numbers import is_number
 from harness.model.scenario import NUMBER_UNITS, NUMBERS, OUTPUT, PRINTED, Cell, Scenario
 
 #: The unit of numbers that are times; other numbers have an empty unit.
@@ -57,11 +58,7 @@ def values(quantity: str, launch: Launch) -> list[float]:
     numbers = by_name.get(quantity) if isinstance(by_name, Mapping) else None
     if not isinstance(numbers, list):
         return []
-    return [
-        float(number)
-        for number in numbers
-        if isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < 1e300
-    ]
+    return [float(number) for number in numbers if is_number(number)]
 
 
 class OutputMatch(StrEnum):

@@ -262,14 +262,9 @@ def _compute_covered_shares(profile: Profile, is_matching: Sequence[bool]) -> li
                 caller.cumulative * (1.0 if is_matching[caller.place] else covered_shares[caller.place])
                 for caller in function.callers
             )
-            new_shares.append(covered_time / total if total else 0.0)
-        if (
-            max(
-                (abs(new_share - old_share) for new_share, old_share in zip(new_shares, covered_shares, strict=True)),
-                default=0.0,
-            )
-            < 1e-6
-        ):
+            new_shares.append(_share(covered_time, total))
+        share_pairs = zip(new_shares, covered_shares, strict=True)
+        if all(abs(new_share - old_share) < 1e-6 for new_share, old_share in share_pairs):
             break
         covered_shares = new_shares
     return covered_shares

@@ -24,6 +24,7 @@ from harness.analysis.printed import unit_of
 from harness.analysis.statistics import Difference, Interval, student, variance
 from harness.model.defaults import LEVEL
 from harness.model.launch import Clock, Launch, Role, Sample, Status
+from harness.model.numbers import is_number
 from harness.model.scenario import GROWTH, OWN, PEAK, PERCENTILES, PRINTED, STEP, TRACES, WHOLE
 from harness.model.texts import format_plain
 
@@ -62,16 +63,10 @@ def value(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float | N
     if quantity.startswith(PRINTED):
         return _convert_number(launch.observations.get(quantity))
     if quantity in PERCENTILES:
-        return None if explain_no_percentile(quantity, launch, clock) else percentile(quantity, launch, clock)
+        # CPU contention isn't subtracted: it is known for all steps together, not for the slowest steps
+        seconds = sorted(_list_single_steps(launch, clock))
+        return None if explain_no_percentile(quantity, launch, clock) else quantile(seconds, PERCENTILES[quantity])
     return (launch.phases_cpu if clock is Clock.CPU else launch.phases).get(quantity)
-
-
-def percentile(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float:
-    """Return a percentile of the seconds of a launch's single steps, interpolated linearly.
-
-    CPU contention isn't subtracted: it is known for all steps together, not for the slowest steps.
-    """
-    return quantile(sorted(_list_single_steps(launch, clock)), PERCENTILES[quantity])
 
 
 def is_near_jump(quantity: str, launches: Iterable[Launch]) -> bool:
@@ -111,10 +106,7 @@ def _list_single_steps(launch: Launch, clock: Clock) -> list[float]:
 
 
 def _convert_number(observation: object) -> float | None:
-    # an integer in JSON may be larger than any float
-    if isinstance(observation, int | float) and not isinstance(observation, bool) and abs(observation) < 1e300:
-        return float(observation)
-    return None
+    return float(observation) if is_number(observation) else None
 
 
 def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.WALL) -> list[Launch]:
@@ -130,40 +122,23 @@ def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.
     if quantity == STEP:
         return list(launches)
     all_launches = list(launches)
-    if quantity.startswith(PRINTED):
-        names = {launch.cell.scenario for launch in all_launches}
-        mixed_scenarios = {
-            name
-            for name in names
-            if unit_of(quantity, [entry for entry in all_launches if entry.cell.scenario == name]) is None
-        }
-        return [
-            launch if launch.role is Role.PILOT else _use_printed_number(launch, quantity, clock, mixed_scenarios)
-            for launch in all_launches
-        ]
+    names = {launch.cell.scenario for launch in all_launches} if quantity.startswith(PRINTED) else set[str]()
+    mixed_scenarios = {
+        name
+        for name in names
+        if unit_of(quantity, [launch for launch in all_launches if launch.cell.scenario == name]) is None
+    }
     return [
-        launch if launch.role is Role.PILOT else _replace_samples(launch, quantity, clock) for launch in all_launches
+        launch if launch.role is Role.PILOT else _replace_samples(launch, quantity, clock, mixed_scenarios)
+        for launch in all_launches
     ]
 
 
-def _use_printed_number(launch: Launch, quantity: str, clock: Clock, mixed_names: Container[str]) -> Launch:
-    """Return the launch with a printed number as its sample, or as not available if its scenario is in `mixed_names`.
+def _replace_samples(launch: Launch, quantity: str, clock: Clock, mixed_scenarios: Container[str]) -> Launch:
+    """Return the launch with its value of the quantity as its sample, or as not available.
 
-    In these scenarios, only some launches print the number with a unit.
+    In `mixed_scenarios`, only some launches print the number with a unit.
     """
-    converted = _replace_samples(launch, quantity, clock)
-    if converted.status is not Status.OK or launch.cell.scenario not in mixed_names:
-        return converted
-    name = quantity.removeprefix(PRINTED)
-    return replace(
-        converted,
-        samples=(),
-        status=Status.NOT_AVAILABLE,
-        error=f"Only some launches print {name} with a unit of time.",
-    )
-
-
-def _replace_samples(launch: Launch, quantity: str, clock: Clock) -> Launch:
     number = value(quantity, launch, clock)
     without_samples = replace(
         launch, samples=(), alone=(), follows=(), memory=(), calls_per_sample=None, block=0, places=()
@@ -179,6 +154,9 @@ def _replace_samples(launch: Launch, quantity: str, clock: Clock) -> Launch:
             if number is not None
             else f"No {quantity} was recorded."
         )
+        return replace(without_samples, status=Status.NOT_AVAILABLE, error=error)
+    if launch.cell.scenario in mixed_scenarios:
+        error = f"Only some launches print {quantity.removeprefix(PRINTED)} with a unit of time."
         return replace(without_samples, status=Status.NOT_AVAILABLE, error=error)
     # if CPU seconds equal the seconds, no contention is subtracted; only WHOLE and OWN need the subtraction
     subtracts_contention = quantity in (WHOLE, OWN) and clock is Clock.WALL

@@ -37,11 +37,9 @@ def apply_clock(clock: Clock, launches: Sequence[Launch]) -> Sequence[Launch]:
     Stored launches have wall-clock time. All computations start with the launches that this function returns. With the
     clock `cpu`, a launch gets the status `failed` if it used no CPU time in its samples, or didn't record it.
     """
-    return (
-        launches
-        if clock is Clock.WALL
-        else [_apply_cpu_clock(launch) if launch.samples else launch for launch in launches]
-    )
+    if clock is Clock.WALL:
+        return launches
+    return [_apply_cpu_clock(launch) if launch.samples else launch for launch in launches]
 
 
 def _apply_cpu_clock(launch: Launch) -> Launch:

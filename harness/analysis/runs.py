@@ -285,13 +285,9 @@ def _choose_base(family: Sequence[_MatchedCell]) -> tuple[npt.NDArray[np.intp], 
 
 def _combine_errors(cell: Cell, index: Lookup, other_index: Lookup) -> float:
     """Return the possible error of the log ratio of a cell in two runs, from contention in either run."""
-    contentions = [lookup.contentions.get(lookup.groups.get(cell, "")) for lookup in (index, other_index)]
-    losses = [
-        fmean(contention.losses[cell].values()) if contention and cell in contention.losses else 0.0
-        for contention in contentions
-    ]
+    loss, other_loss = (fmean(lookup.losses(cell).values() or [0.0]) for lookup in (index, other_index))
     # two runs have different load, so a difference between their losses isn't an error of the subtraction
-    return compute_possible_error(losses[0], losses[1], ERROR)
+    return compute_possible_error(loss, other_loss, ERROR)
 
 
 def _judge_changes(

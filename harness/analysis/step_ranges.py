@@ -26,11 +26,9 @@ def count_before(launch: Launch) -> float | None:
         return count
     called_steps = launch.fingerprint.get(CALLED)
     measured_steps = launch.steps + sum(sample.steps for sample in launch.alone)
-    return (
-        float(called_steps - measured_steps)
-        if isinstance(called_steps, int) and called_steps >= measured_steps
-        else None
-    )
+    if isinstance(called_steps, int) and called_steps >= measured_steps:
+        return float(called_steps - measured_steps)
+    return None
 
 
 def find_sample_bounds(launch: Launch) -> tuple[Floats, Floats]:

@@ -203,7 +203,7 @@ def _make_table(layout: Layout, lookup: Lookup, plan: Plan) -> ScenarioTable:
     def value(key: _Key, column: ScenarioColumn) -> Value:
         cell = layout.cell(key, column.side)
         if column.other is None:
-            return _find_time(cell, lookup) if quantity == STEP else _find_value(cell, lookup, quantity)
+            return _find_value(cell, lookup, quantity)
         comparison = compared[cell, layout.cell(key, column.other)]
         return Value(comparison.ratio if comparison else None, compared=comparison)
 
@@ -234,23 +234,19 @@ def _adapt_verdict(compared: Compared | None) -> Compared | None:
 
 
 def _find_value(cell: Cell, lookup: Lookup, quantity: str) -> Value:
-    """Return a cell's value of a quantity other than the time per step."""
+    """Return a cell's value of a quantity. A time per step also has its distribution."""
     if quantity == GROWTH:
         growth = growth_estimate(lookup.numbers.get(cell, ()))
         return Value(growth, None if growth else Status.NOT_AVAILABLE)
     means = lookup.series.get(cell)
-    return Value(combine(list(means.values()))) if means else Value(None, lookup.status(cell))
-
-
-def _find_time(cell: Cell, lookup: Lookup) -> Value:
-    means = lookup.series.get(cell)
     if not means:
         return Value(None, lookup.status(cell))
+    estimate = combine(list(means.values()))
+    if quantity != STEP:
+        return Value(estimate)
     launches = lookup.numbers[cell]
     undone = next(filter(None, map(steps, launches)), "")
-    return Value(
-        combine(list(means.values())), shape=describe_distribution(launches, lookup.trends.get(cell)), undone=undone
-    )
+    return Value(estimate, shape=describe_distribution(launches, lookup.trends.get(cell)), undone=undone)
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,10 +147,7 @@ def _find_trend(
     warm_up = _find_warm_up_growth(tested_launches)
     if not is_changing and not warm_up:
         return None
-    stages = _average_stages(tested_launches)
-    if warm_up:
-        steps, seconds = warm_up
-        stages = [TrendStage(steps, seconds), *stages]
+    stages = [*([warm_up] if warm_up else []), *_average_stages(tested_launches)]
     factor = stages[-1].seconds / stages[0].seconds if warm_up else exp_limited(fmean(compute_changes(time[0])))
     return Trend(factor, stages, counted=all(count_before(launch) is not None for launch in tested_launches))
 
@@ -297,11 +294,11 @@ def compute_warm_up_step(launch: Launch) -> float | None:
     return seconds / steps if seconds and steps else None
 
 
-def _find_warm_up_growth(launches: Sequence[Launch]) -> tuple[float, float] | None:
+def _find_warm_up_growth(launches: Sequence[Launch]) -> TrendStage | None:
     """Return the warm-up as a stage, if samples are slower than the warm-up by a factor of 1.5 or more.
 
-    The result is the step in the middle of the warm-up, and its seconds per step; None if samples aren't significantly
-    slower. Samples that are faster than the warm-up are normal, because a first call compiles.
+    The stage has the step in the middle of the warm-up. The result is None if samples aren't significantly slower.
+    Samples that are faster than the warm-up are normal, because a first call compiles.
     """
     warm_up_seconds = [step for launch in launches if (step := compute_warm_up_step(launch))]
     if not warm_up_seconds or len(warm_up_seconds) < len(launches):
@@ -311,9 +308,8 @@ def _find_warm_up_growth(launches: Sequence[Launch]) -> tuple[float, float] | No
         return None
     middle_step = fmean(launch.resources["warmup_steps"] / 2.0 for launch in launches)
     # contention is only known for the samples
-    return middle_step, exp_limited(
-        fmean(
-            math.log(warm_up * (1.0 - compute_subtracted_share(launch)))
-            for launch, warm_up in zip(launches, warm_up_seconds, strict=True)
-        )
+    uncontended_logs = (
+        math.log(warm_up * (1.0 - compute_subtracted_share(launch)))
+        for launch, warm_up in zip(launches, warm_up_seconds, strict=True)
     )
+    return TrendStage(middle_step, exp_limited(fmean(uncontended_logs)))

@@ -92,11 +92,6 @@ class Deciding:
     interval: Interval
     level: float
 
-    @property
-    def inverse(self) -> "Deciding":
-        """The interval of a ratio from the point of view of the other side."""
-        return Deciding(Interval(1.0 / self.interval.high, 1.0 / self.interval.low), self.level)
-
 
 @dataclass(frozen=True, slots=True)
 class Judgement:

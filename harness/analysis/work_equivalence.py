@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.model.environment import Device
 from harness.model.launch import Launch
+from harness.model.numbers import is_number
 from harness.model.scenario import Cell
 from harness.model.texts import format_plain
 
@@ -112,29 +113,21 @@ def _describe_difference(name: str, one: Any, other: Any, tolerance: float) -> s
         return f"{name} is unknown"
     if _is_list(one) and one == other and all(type(item) is float and math.isfinite(item) for item in one):
         return ""
-    if isinstance(one, Mapping) and isinstance(other, Mapping) and one.keys() == other.keys():
-        return next(
-            filter(None, (_describe_difference(f"{name}.{key}", one[key], other[key], tolerance) for key in one)), ""
-        )
     are_lists = _is_list(one) and _is_list(other) and len(one) == len(other)
     pairs = list(zip(one, other, strict=True)) if are_lists else [(one, other)]
-    if all(_is_number(value) and _is_number(other_value) for value, other_value in pairs):
+    if all(is_number(value) and is_number(other_value) for value, other_value in pairs):
         difference = max(
             (_compute_difference(value, other_value, tolerance) for value, other_value in pairs), default=0.0
         )
         return f"{name}: difference of {format_plain(difference, 2)}" if difference > 0.0 else ""
-    if are_lists:
-        return next(
-            filter(
-                None,
-                (
-                    _describe_difference(f"{name}[{index}]", value, other_value, tolerance)
-                    for index, (value, other_value) in enumerate(pairs)
-                ),
-            ),
-            "",
-        )
-    return "" if one == other else f"{name} is {_shorten(one)} and {_shorten(other)}"
+    if isinstance(one, Mapping) and isinstance(other, Mapping) and one.keys() == other.keys():
+        parts = {f"{name}.{key}": (one[key], other[key]) for key in one}
+    elif are_lists:
+        parts = {f"{name}[{index}]": pair for index, pair in enumerate(pairs)}
+    else:
+        return "" if one == other else f"{name} is {_shorten(one)} and {_shorten(other)}"
+    reasons = (_describe_difference(part, *values, tolerance) for part, values in parts.items())
+    return next(filter(None, reasons), "")
 
 
 def _compute_difference(one: float, other: float, tolerance: float) -> float:
@@ -145,11 +138,6 @@ def _compute_difference(one: float, other: float, tolerance: float) -> float:
     are_integers = isinstance(one, int) and isinstance(other, int)
     are_equal = one == other if are_integers else math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
     return 0.0 if are_equal else abs(one - other)
-
-
-def _is_number(value: Any) -> bool:
-    """Return whether the value is a number, not a boolean, that isn't too large for a float."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 
 def _is_list(value: Any) -> bool:

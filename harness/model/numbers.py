@@ -5,7 +5,7 @@ The ranges are much wider than measured values need, but sums, squares and ratio
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeGuard
 
 from harness.model.texts import format_number
 
@@ -77,6 +77,11 @@ def find_problem(value: object, depth: int = DEPTH) -> str:
         return f"a value is nested deeper than {DEPTH}"
     children = value.values() if isinstance(value, Mapping) else value
     return next(filter(None, (find_problem(element, depth - 1) for element in children)), "")  # type: ignore[attr-defined]
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Return whether a JSON value is a number, not a boolean, that isn't too large for a float."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 
 def is_amount(value: float) -> bool:

@@ -204,6 +204,14 @@ class Claim:
             return most
         return min(most, max(least, (math.log(self.ratio[0]) - math.log1p(margin)) / 2.0))
 
+    def rename_environments(self, names: Mapping[str, str]) -> "Claim":
+        """Return the claim with renamed environments. `names` maps old names to new names."""
+
+        def rename(side: ClaimSide) -> ClaimSide:
+            return replace(side, environment=names.get(side.environment, side.environment))
+
+        return replace(self, worse=rename(self.worse), better=self.better and rename(self.better))
+
 
 @dataclass(frozen=True)
 class Scenario:

@@ -54,15 +54,13 @@ def find_issue(typed: str, known: Collection[Issue]) -> Issue:
 
 def rename_environments(wanted: Iterable[ScenarioClaim], names: Mapping[str, str]) -> list[ScenarioClaim]:
     """Return the claims, and their scenarios, with renamed environments. `names` maps old names to new names."""
-
-    def rename(claim: Claim) -> Claim:
-        worse = replace(claim.worse, environment=names.get(claim.worse.environment, claim.worse.environment))
-        better = claim.better
-        if better:
-            better = replace(better, environment=names.get(better.environment, better.environment))
-        return replace(claim, worse=worse, better=better)
-
-    return [(replace(scenario, claims=[*map(rename, scenario.claims)]), rename(claim)) for scenario, claim in wanted]
+    return [
+        (
+            replace(scenario, claims=[entry.rename_environments(names) for entry in scenario.claims]),
+            claim.rename_environments(names),
+        )
+        for scenario, claim in wanted
+    ]
 
 
 def list_cells(pair: ScenarioClaim, others: Iterable[str], device: Device) -> list[Cell]:

@@ -269,10 +269,8 @@ def _judge_compiled(environment: Environment, capability: Capability, driver_cud
         gap, ptx_cuda = f"it has no code for {target}", _parse_version(environment.cuda)[:2]
     if driver_cuda is not None and driver_cuda < ptx_cuda:
         # drivers of a major version run its machine code, but PTX needs a driver that supports the PTX's CUDA version
-        cuda, limit = (
-            format_version((ptx_cuda[0], ptx_cuda[1])),
-            f"the driver supports only CUDA {format_version(driver_cuda)}",
-        )
+        cuda = format_version((ptx_cuda[0], ptx_cuda[1]))
+        limit = f"the driver supports only CUDA {format_version(driver_cuda)}"
         return Fit(
             Support.CANNOT,
             f"{gap}, and {limit}, which is too old to compile the code of CUDA {cuda}",
@@ -285,17 +283,11 @@ def _judge_compiled(environment: Environment, capability: Capability, driver_cud
             f"{gap}: the driver compiles each of these kernels when it is first needed",
             "You don't have to do anything: the compiled code is saved.",
         )
+    support, parts = Support.COMPILED, "all GPU code at the first start, for 30 minutes or longer"
     if _parse_version(environment.cuda)[:2] >= _LAZY_LOADING_CUDA:
-        return Fit(
-            Support.LAZY,
-            f"{gap}: the driver compiles each part when it is first needed, which takes minutes",
-            "Let the first launch finish. The compiled code is saved, so later launches start fast.",
-        )
-    return Fit(
-        Support.COMPILED,
-        f"{gap}: the driver compiles all GPU code at the first start, for 30 minutes or longer",
-        "Let the first launch finish. The compiled code is saved, so later launches start fast.",
-    )
+        support, parts = Support.LAZY, "each part when it is first needed, which takes minutes"
+    advice = "Let the first launch finish. The compiled code is saved, so later launches start fast."
+    return Fit(support, f"{gap}: the driver compiles {parts}", advice)
 
 
 def _find_cuda_of_ptx(ptx_alone: str) -> tuple[int, ...]:

@@ -26,8 +26,6 @@ from harness.plan.selection import Catalog, Selection, resolve
 #: The first TensorFlow release with a switch for TF32, with Keras's precision policies, and with a switch that makes
 #: operations deterministic on a CPU too.
 _TF32, _POLICIES, _CPU_DETERMINISM = (2, 4), (2, 1), (2, 8)
-#: The settings that only GPUs have, besides TF32.
-_ON_GPUS = ("cuda_loading", "cudnn_autotune")
 
 
 def add_setting_axes(selection: Selection, catalog: Catalog) -> Catalog:
@@ -124,70 +122,45 @@ def explain_refusal(
     cell: Cell, scenario: Scenario, environment: Environment, gpus: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     """Return why the cell can't have one of its settings (a clause) and advice (a sentence); None if it can."""
-    checks = {
-        "tf32": _check_tf32,
-        "precision": _check_precision,
-        "deterministic": _check_deterministic,
-        "cuda_loading": _check_cuda_loading,
-    }
-    for name in scenario.settings:
-        value = cell.axes[name]
-        if name in _ON_GPUS and cell.device is Device.CPU and value != AS_IT_COMES:
-            return f"{name} is a setting of NVIDIA GPUs, but this cell runs on the CPU", f"Add --gpu, or omit {name}."
-        problem = checks[name](value, cell, scenario, environment, gpus) if name in checks else None
-        if problem and value != AS_IT_COMES:
-            return problem
-    return None
+    reasons = (
+        _explain_setting(name, cell, scenario, environment, gpus)
+        for name in scenario.settings
+        if cell.axes[name] != AS_IT_COMES
+    )
+    return next(filter(None, reasons), None)
 
 
-def _check_tf32(
-    value: str, cell: Cell, scenario: Scenario, environment: Environment, gpus: Sequence[Gpu]
+def _explain_setting(
+    name: str, cell: Cell, scenario: Scenario, environment: Environment, gpus: Sequence[Gpu]
 ) -> tuple[str, str] | None:
-    if cell.device is Device.CPU:
-        return "TF32 is a format of NVIDIA GPUs, but this cell runs on the CPU", "Add --gpu, or omit tf32."
-    if value == "off":
-        return None
-    if environment.release < _TF32 and not environment.gpu_image:
-        reason = f"TF32 needs TensorFlow 2.4 or newer (CUDA 11), but {environment.name} is older"
-        return reason, "Choose a newer environment."
-    old_card = next((gpu for gpu in gpus if gpu.capability < AMPERE), None)
-    if old_card:
-        return (
-            "TF32 needs a GPU of compute capability 8.0 or higher, "
-            f"but {old_card.name} has {format_version(old_card.capability)}",
-            "",
-        )
-    return None
-
-
-def _check_cuda_loading(
-    value: str, cell: Cell, scenario: Scenario, environment: Environment, gpus: Sequence[Gpu]
-) -> tuple[str, str] | None:
-    if value == "lazy" and environment.cuda_image:
-        reason = (
-            f"lazy loading needs CUDA 11.7 or newer, but the image of {environment.name} has CUDA {environment.cuda}"
-        )
-        return reason, "Choose tf2.5 or a newer environment."
-    return None
-
-
-def _check_precision(
-    value: str, cell: Cell, scenario: Scenario, environment: Environment, gpus: Sequence[Gpu]
-) -> tuple[str, str] | None:
-    if not scenario.uses_keras:
-        return f"precision is a Keras policy, but {scenario.name} doesn't use Keras", "Omit precision."
-    if value == "mixed_float16" and environment.release < _POLICIES:
-        reason = f"mixed-precision policies of Keras need TensorFlow 2.1 or newer, but {environment.name} is older"
-        return reason, "Choose a newer environment."
-    return None
-
-
-def _check_deterministic(
-    value: str, cell: Cell, scenario: Scenario, environment: Environment, gpus: Sequence[Gpu]
-) -> tuple[str, str] | None:
-    if value == "on" and cell.device is Device.CPU and environment.release < _CPU_DETERMINISM:
-        return (
-            f"up to TensorFlow 2.7, operations can be deterministic only on GPUs, but {environment.name} runs on a CPU",
-            "Add --gpu, or choose an environment of TensorFlow 2.8 or newer.",
-        )
-    return None
+    """Return why the cell can't have its value of the setting `name`, and advice; None if it can."""
+    is_on_cpu, old_card = cell.device is Device.CPU, next((gpu for gpu in gpus if gpu.capability < AMPERE), None)
+    advice = "Choose a newer environment."
+    match name, cell.axes[name]:
+        case ("cuda_loading" | "cudnn_autotune", _) if is_on_cpu:
+            reason = f"{name} is a setting of NVIDIA GPUs, but this cell runs on the CPU"
+            advice = f"Add --gpu, or omit {name}."
+        case ("cuda_loading", "lazy") if environment.cuda_image:
+            image = f"the image of {environment.name} has CUDA {environment.cuda}"
+            reason = f"lazy loading needs CUDA 11.7 or newer, but {image}"
+            advice = "Choose tf2.5 or a newer environment."
+        case ("tf32", _) if is_on_cpu:
+            reason = "TF32 is a format of NVIDIA GPUs, but this cell runs on the CPU"
+            advice = "Add --gpu, or omit tf32."
+        case ("tf32", "on") if environment.release < _TF32 and not environment.gpu_image:
+            reason = f"TF32 needs TensorFlow 2.4 or newer (CUDA 11), but {environment.name} is older"
+        case ("tf32", "on") if old_card:
+            capability = format_version(old_card.capability)
+            reason = f"TF32 needs a GPU of compute capability 8.0 or higher, but {old_card.name} has {capability}"
+            advice = ""
+        case ("precision", _) if not scenario.uses_keras:
+            reason, advice = f"precision is a Keras policy, but {scenario.name} doesn't use Keras", "Omit precision."
+        case ("precision", "mixed_float16") if environment.release < _POLICIES:
+            reason = f"mixed-precision policies of Keras need TensorFlow 2.1 or newer, but {environment.name} is older"
+        case ("deterministic", "on") if is_on_cpu and environment.release < _CPU_DETERMINISM:
+            reason = "up to TensorFlow 2.7, operations can be deterministic only on GPUs, but "
+            reason += f"{environment.name} runs on a CPU"
+            advice = "Add --gpu, or choose an environment of TensorFlow 2.8 or newer."
+        case _:
+            return None
+    return reason, advice

@@ -8,7 +8,7 @@ again starting with the group that needs the shortest time.
 
 import math
 import statistics
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from harness.analysis.looks import WORTHWHILE, list_looks_at_claims
@@ -51,8 +51,7 @@ class GroupBudget:
         spent: Callable[[], float] = float,
     ) -> None:
         assert plan.budget_seconds is not None
-        self._plan, self._looks = plan, looks
-        self._compute_widths, self._known_widths = widths, dict[tuple[str, int], Mapping[str, float]]()
+        self._plan, self._widths, self._looks = plan, widths, looks
         self._budget, self._get_total_seconds = plan.budget_seconds, spent
         self._groups = {group.name: group for group in plan.groups}
         self.ledgers = {name: RoundLog(replace(plan, groups=[group])) for name, group in self._groups.items()}
@@ -88,7 +87,8 @@ class GroupBudget:
         groups = [group for group in self._groups.values() if self._count_rounds(group) or self._is_open(group)]
         rounds = min(map(self._get_fewest_rounds, groups), default=self._plan.rounds)
         total_seconds = spent + sum(
-            self._estimate_first_seconds(group, mean) for group in groups if self._is_open(group)
+            self._estimate_seconds(group, self._get_fewest_rounds(group), mean)
+            for group in filter(self._is_open, groups)
         )
         per_round = sum(self._get_last_seconds(group) or mean * len(group.slots) for group in groups)
         launches = math.ceil(max(0.0, self._remaining_seconds) / mean) if mean else 0
@@ -100,23 +100,16 @@ class GroupBudget:
             launches=launches,
         )
 
-    def _estimate_first_seconds(self, group: Group, mean: float) -> float:
-        """Return the seconds that the group's first rounds still need, if a launch takes `mean` seconds."""
-        made, fewest = self._count_rounds(group), self._get_fewest_rounds(group)
+    def _estimate_seconds(self, group: Group, rounds: int, launch_seconds: float) -> float:
+        """Return the seconds until the group has `rounds` rounds. Its first launches take `launch_seconds` each."""
+        made = self._count_rounds(group)
         if made:
-            return max(0, fewest - made) * self._get_last_seconds(group)
-        return mean * self._count_round_launches(group, fewest)
+            return max(0, rounds - made) * self._get_last_seconds(group)
+        return launch_seconds * self._count_round_launches(group, rounds)
 
     def find_last_round(self, group: Group) -> int:
         """Return the number of the group's last complete round; -1 if the group wasn't started."""
         return self._count_rounds(group) if self.ledgers[group.name].launches else -1
-
-    def _get_widths(self, launches: Sequence[Launch]) -> Mapping[str, float]:
-        """Return the result of `widths` from a cache if possible, because computing it takes some time."""
-        key = launches[0].group, len(launches)
-        if key not in self._known_widths:
-            self._known_widths[key] = self._compute_widths(launches)
-        return self._known_widths[key]
 
     def _request_first_rounds(self, group: Group, unfinished: Collection[Group]) -> RoundRequest | None:
         """Return the rounds that a verdict of the group needs, if they probably fit into the budget; otherwise None.
@@ -151,12 +144,7 @@ class GroupBudget:
 
     def _estimate_cost(self, group: Group) -> float:
         """Return the expected duration, in seconds, of the rounds up to the group's target round."""
-        rounds = self._find_target(group) - self._count_rounds(group)
-        return (
-            rounds * self._get_last_seconds(group)
-            if self._count_rounds(group)
-            else self._estimate_launch_seconds() * self._count_round_launches(group, rounds)
-        )
+        return self._estimate_seconds(group, self._find_target(group), self._estimate_launch_seconds())
 
     def _estimate_launch_seconds(self) -> float:
         """Return the usual duration of a launch in seconds: the median over groups, so one slow group has no effect."""
@@ -171,7 +159,7 @@ class GroupBudget:
         return (
             rounds < self._plan.rounds
             and bool(ledger.slots(group, rounds + 1))
-            and not is_precise(self._plan, group, ledger, self._get_widths)
+            and not is_precise(self._plan, group, ledger, self._widths)
         )
 
     def _get_fewest_rounds(self, group: Group) -> int:

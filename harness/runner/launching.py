@@ -5,10 +5,9 @@ Several launches may start at the same time. After that, only one runs at a time
 
 import hashlib
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -73,6 +72,7 @@ class LaunchSlot:
         return f"{group}-round{self.round}-attempt{self.attempt}-{self.order}"
 
 
+@dataclass(eq=False)  # two launches are never equal
 class Launching:
     """A launch in progress, as a context manager. At the end of the block, a launch that still runs is ended.
 
@@ -82,29 +82,20 @@ class Launching:
     before the launch. If other launches start at the same time, `cpus` are the CPUs on which the launch is measured.
     """
 
-    def __init__(
-        self,
-        slot: LaunchSlot,
-        cell: Cell,
-        hold: Callable[[], AbstractContextManager[LaunchHandle]],
-        watch: Watch | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        *,
-        facts: Mapping[str, float],
-        cpus: Sequence[int] = (),
-    ) -> None:
-        self.slot = slot
-        self.cell = cell
-        self.waits = self._is_started = self._is_stored = False
-        self.turn_seconds = self.seconds = 0.0
-        self._hold = hold
-        self._facts = facts
-        self._cpus = cpus
-        self._watch = watch
-        self._clock = clock
-        self._started = ""
-        self._places: list[int] = []
-        self._stack = ExitStack()
+    slot: LaunchSlot
+    cell: Cell
+    hold: Callable[[], AbstractContextManager[LaunchHandle]]
+    watch: Watch | None
+    clock: Callable[[], float]
+    facts: Mapping[str, float]
+    cpus: Sequence[int]
+    waits: bool = field(default=False, init=False)
+    turn_seconds: float = field(default=0.0, init=False)
+    seconds: float = field(default=0.0, init=False)
+    _is_started: bool = field(default=False, init=False)
+    _is_stored: bool = field(default=False, init=False)
+    _places: list[int] = field(default_factory=list, init=False)
+    _stack: ExitStack = field(default_factory=ExitStack, init=False)
 
     def __enter__(self) -> "Launching":
         self._started = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -126,14 +117,14 @@ class Launching:
 
     def _open(self) -> LaunchHandle:
         self._watch_stack = self._stack.enter_context(ExitStack())
-        self._watched = self._watch_stack.enter_context(self._watch()) if self._watch else None
-        self._handle = self._stack.enter_context(self._hold())
+        self._watched = self._watch_stack.enter_context(self.watch()) if self.watch else None
+        self._handle = self._stack.enter_context(self.hold())
         return self._handle
 
     def move(self) -> None:
         """Move a launch that started at the same time as others to the CPUs on which it is measured."""
         with self._measure_time():
-            self._handle.move(self._cpus)
+            self._handle.move(self.cpus)
 
     def warm_up(self) -> None:
         """Let a launch that started at the same time as others warm up, until it waits for its first turn."""
@@ -159,18 +150,18 @@ class Launching:
 
     @contextmanager
     def _measure_time(self) -> Iterator[None]:
-        start = self._clock()
+        start = self.clock()
         yield
-        self.seconds += self._clock() - start
+        self.seconds += self.clock() - start
 
     def store(self, folder: RunFolder) -> Launch:
         """Store the finished launch, remove its leftovers, which may take a long time, and return the launch."""
-        start = self._clock()
+        start = self.clock()
         outcome = self._handle.outcome()
         self._watch_stack.close()
         watched = self._watched.resources(outcome.resources) if self._watched else {}
-        outcome = replace(outcome, resources={**outcome.resources, **watched, **self._facts})
-        seconds = round(self.seconds + self._clock() - start, 6)
+        outcome = replace(outcome, resources={**outcome.resources, **watched, **self.facts})
+        seconds = round(self.seconds + self.clock() - start, 6)
         artifacts = folder.write_artifacts(self.slot.folder, outcome.artifacts)
         launch = replace(
             self._record(outcome), seconds=seconds, artifacts=artifacts, places=self._places[: len(outcome.samples)]

@@ -88,8 +88,10 @@ def is_precise(plan: Plan, group: Group, ledger: RoundLog, widths: Widths) -> bo
     rounds = ledger.rounds(group)
     if not plan.ends_early or not rounds:
         return False
-    group_launches = [launch for launch in ledger.launches if launch.group == group.name and launch.round <= rounds]
-    return widths(group_launches).get(group.name, math.inf) <= find_largest_width(plan)
+    if (group.name, rounds) not in ledger.widths:  # computing a width takes some time
+        launches = [launch for launch in ledger.launches if launch.group == group.name and launch.round <= rounds]
+        ledger.widths[group.name, rounds] = widths(launches).get(group.name, math.inf)
+    return ledger.widths[group.name, rounds] <= find_largest_width(plan)
 
 
 def find_largest_width(plan: Plan) -> float:

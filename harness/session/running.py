@@ -223,7 +223,7 @@ def _make_executor(ready: ReadyRun, walk_listener: WalkListener, began: float) -
         walk_listener,
         partial(interval_widths.widths, measured_run),
         HELD_SHARE * free_memory / measured_run.slots,
-        looks=find_first_looks(measured_run, plan),
+        looks=find_first_looks(measured_run),
         pairs=interval_widths.pairs(measured_run),
         starts=cpus.choose_starting_cpus(plan.limits.cpus, os.sched_getaffinity(0)) if ready.backend.can_move() else (),
         gpu_watch=ready.watch,

@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.model.environment import Device, Environment
 from harness.model.launch import Launch
-from harness.model.numbers import BYTES, DEPTH, LEAST, find_problem
+from harness.model.numbers import BYTES, DEPTH, LEAST, find_problem, is_number
 from harness.model.run import Group, Run
 from harness.model.scenario import ENVIRONMENT, Axes, Cell, Claim, Comparison, Expectation, Need, Scenario
 
@@ -129,15 +129,11 @@ def _check_facts(facts: Mapping[str, Any], depth: int = DEPTH) -> None:
     if isinstance(gpus, list) and not all(isinstance(gpu, Mapping) for gpu in gpus):
         raise ValueError("gpus has an entry that isn't an object")
     for name, value in facts.items():
-        if _NUMERIC.fullmatch(name) and value is not None and not _is_number(value):
+        if _NUMERIC.fullmatch(name) and value is not None and not (is_number(value) and value in BYTES):
             raise ValueError(f"{name[:100]} is {str(value)[:100]!r}, which isn't a valid number")
         for element in value if isinstance(value, list) else [value]:
             if isinstance(element, Mapping):
                 _check_facts(element, depth - 1)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= BYTES.most
 
 
 def _check_environment(environment: Environment) -> None:
