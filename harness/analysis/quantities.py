@@ -79,7 +79,7 @@ def is_near_jump(quantity: str, launches: Iterable[Launch]) -> bool:
         seconds = sorted(_list_single_steps(launch, Clock.WALL))
         if seconds:
             error = 2.0 * math.sqrt(share * (1.0 - share) / len(seconds))
-            factors.append(quantile(seconds, min(1.0, share + error)) / quantile(seconds, share - error))
+            factors.append(quantile(seconds, min(1.0, share + error)) / quantile(seconds, max(0.0, share - error)))
     return bool(factors) and statistics.median(factors) > JUMP
 
 

@@ -95,6 +95,8 @@ def test_a_percentile_is_that_of_single_steps_and_near_a_jump_few_slow_steps_dec
         ]
         assert is_near_jump(quantity, [phased(samples=seconds)]) is is_near, (slow, quantity)
     assert not is_near_jump("p99", [])
+    # two steps are the limits of every percentile
+    assert is_near_jump("p50", [phased(samples=[Sample(1.0, 1), Sample(7.0, 1)])])
 
 
 def test_growth_is_the_slope_over_the_calls_and_of_a_cell_the_mean_with_an_interval():
