@@ -244,12 +244,8 @@ def remove_pictures(sections: Sequence[Section], reason: str) -> list[Section]:
             elif not isinstance(block, Figure):
                 yield block
 
-    plain_sections = [replace(section, blocks=list(drop_pictures(section.blocks))) for section in sections]
-    return (
-        [replace(plain_sections[0], blocks=[*plain_sections[0].blocks, Text(reason, where=FILES)]), *plain_sections[1:]]
-        if plain_sections
-        else []
-    )
+    first, *others = [replace(section, blocks=list(drop_pictures(section.blocks))) for section in sections]
+    return [replace(first, blocks=[*first.blocks, Text(reason, where=FILES)]), *others]
 
 
 Row = TypeVar("Row")
