@@ -228,6 +228,12 @@ def walk_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
             yield from walk_blocks(block.blocks)
 
 
+def join_legends(blocks: Iterable[Block]) -> str:
+    """Return the explanations of the columns of all tables among the blocks, each explanation once."""
+    heads = (head for block in blocks if isinstance(block, Table) for head in block.heads)
+    return " ".join(filter(None, dict.fromkeys(head.legend for head in heads)))
+
+
 def find_pictures(sections: Iterable[Section]) -> list[Picture]:
     """Return the charts of sections, in order."""
     return [block.picture for section in sections for block in walk_blocks(section.blocks) if isinstance(block, Figure)]
