@@ -291,26 +291,20 @@ class ProfileReport:
         yield Drawing(svg, caption, where=Where.PAGE)
 
     def _list_missing(self) -> Iterator[Block]:
-        no_profile = "the launch left no profile"
+        without_error = {Status.OK: "the launch left no profile"}
         missing_cells = [
-            (
-                launch.cell,
-                launch.status,
-                launch.error or (no_profile if launch.status is Status.OK else ""),
-                launch.advice,
-            )
+            (launch.cell, launch.status, launch.error or without_error.get(launch.status, ""), launch.advice)
             for launch, _ in self.profiled
             if launch.cell not in self.found
         ]
         missing_cells += [
-            (unavailable.cell, Status.NOT_AVAILABLE, unavailable.reason, unavailable.advice)
-            for unavailable in self.run.plan.unavailable
+            (entry.cell, Status.NOT_AVAILABLE, entry.reason, entry.advice) for entry in self.run.plan.unavailable
         ]
-        if missing_cells:
-            items = [
-                f"{self.name(cell)}: {status.value}{f': {reason}' if reason else ''}{f' {advice}' if advice else ''}"
-                for cell, status, reason, advice in missing_cells
-            ]
+        items = [
+            f"{self.name(cell)}: {status.value}{f': {reason}' if reason else ''}{f' {advice}' if advice else ''}"
+            for cell, status, reason, advice in missing_cells
+        ]
+        if items:
             yield Items(items, where=FILES | Where.TERMINAL)
 
     def _describe_reproduction(self) -> Iterator[Block]:

@@ -8,7 +8,7 @@ The case of an upstream claim passes with any clear outcome, which is its output
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -36,7 +36,7 @@ _STATUS_OUTCOMES = {
     Status.NOT_AVAILABLE: "skipped",
     Status.INTERRUPTED: "skipped",
 }
-_VERDICT_OUTCOMES = {
+_VERDICT_OUTCOMES: Mapping[Verdict | None, str] = {
     Verdict.FASTER: "",
     Verdict.LESS: "",
     Verdict.SAME: "",
@@ -76,19 +76,14 @@ class _Case:
 def render(results: Results) -> str:
     """Return the run as one document. Its suites are in the order of the run's scenarios."""
     run = results.run
-    lines = list_all_lines(results)
+    cases = [
+        *((result.scenario.name, _build_claim_case(results, result)) for result in results.claims),
+        *((result.cell.scenario, _build_cell_case(results, result)) for result in results.cells),
+        *((line.table.scenario.name, _build_comparison_case(results, line)) for line in list_all_lines(results)),
+    ]
     root = Element("testsuites", name=escape_terminal(run.id))
     for scenario in run.scenarios:
-        cell_cases = [
-            _build_cell_case(results, result) for result in results.cells if result.cell.scenario == scenario.name
-        ]
-        comparison_cases = [
-            _build_comparison_case(results, line) for line in lines if line.table.scenario.name == scenario.name
-        ]
-        claim_cases = [
-            _build_claim_case(results, result) for result in results.claims if result.scenario.name == scenario.name
-        ]
-        root.append(_make_suite(run, scenario.name, [*claim_cases, *cell_cases, *comparison_cases]))
+        root.append(_make_suite(run, scenario.name, [case for name, case in cases if name == scenario.name]))
     for count in ("tests", "failures", "errors"):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
     indent(root)
@@ -113,12 +108,7 @@ def _build_comparison_case(results: Results, line: ComparisonLine) -> _Case:
     text = ", ".join(filter(None, [line.verdict, ratio and f"{measure(line.table)} {kind} {ratio}"]))
     remarks = make_remark(results, line.compared, of=line.table.quantity)
     message = f"{line.name}: {text}{f'; {remarks}' if remarks else ''}"
-    return _Case(
-        name,
-        _VERDICT_OUTCOMES.get(verdict, "skipped") if verdict else "skipped",
-        line.verdict,
-        escape_terminal(message),
-    )
+    return _Case(name, _VERDICT_OUTCOMES.get(verdict, "skipped"), line.verdict, escape_terminal(message))
 
 
 def _build_cell_case(results: Results, result: CellResult) -> _Case:

@@ -232,16 +232,9 @@ def _describe_place(results: Results, result: ClaimResult, place: ClaimPlace) ->
     else:
         statement = f"{claim.of} of {worse} is {amount} the value of {name_side(better)}"
     condition = ", ".join(names.list_labels(scenario, claim.when))
-    context = ", ".join(
-        filter(
-            None,
-            [
-                f"on {result.machine}" if result.machine else "",
-                "" if has_two_environments else f"in {place.environment}",
-            ],
-        )
-    )
-    finding = f"{f'{context}, ' if context else ''}{statement}{f' ({condition})' if condition else ''}"
+    machine = f"on {result.machine}, " if result.machine else ""
+    environment = "" if has_two_environments else f"in {place.environment}, "
+    finding = f"{machine}{environment}{statement}{f' ({condition})' if condition else ''}"
     origin = f" ({claim.origin})" if claim.origin else ""
     reason = _explain_unclear(results, place, claim) if place.outcome is ClaimOutcome.UNCLEAR else place.why
     versions = describe_pythons(place.compared.pythons) if place.compared else ""

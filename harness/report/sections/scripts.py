@@ -48,27 +48,22 @@ def explain_all_missing(results: Results, reasons: Sequence[Missing]) -> bool:
 
 
 def _describe_script(results: Results, scenario: Scenario) -> Iterator[str]:
-    answers = {
-        (answer.table.quantity, answer.subject): answer
-        for answer in results.answers
-        if answer.table.scenario is scenario and answer.comparison.along == ENVIRONMENT
-    }
     yield from script_ends.describe_failures(results, scenario)
     if scenario.axes:  # programs of a file, or the values of --scan or of a setting
         own_answers = [answer for answer in results.answers if answer.table.scenario is scenario]
         yield from (describe_answer(results.run, answer) for answer in own_answers[:SETTINGS])
         return
-    subjects = list(dict.fromkeys(subject for _, subject in answers))
+    by_subject: dict[str, dict[str, Answer]] = {}
+    for answer in results.answers:
+        if answer.table.scenario is scenario and answer.comparison.along == ENVIRONMENT:
+            by_subject.setdefault(answer.subject, {})[answer.table.quantity] = answer
     by_environment = {
         output.cell.environment: output
         for output in compare_outputs(results.found, results.run.reference, [scenario.name])
     }
-    for subject in subjects:
-        by_quantity = {
-            quantity: answer for (quantity, compared_subject), answer in answers.items() if compared_subject == subject
-        }
+    for subject, by_quantity in by_subject.items():
         yield from _describe_compared(results, scenario, by_quantity, by_environment.get(subject))
-    if not subjects:
+    if not by_subject:
         yield from _describe_uncompared(results, scenario)
 
 
