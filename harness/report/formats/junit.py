@@ -16,13 +16,12 @@ from harness.analysis.cells import CellResult
 from harness.analysis.claims import ClaimResult
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
-from harness.model.launch import Status
+from harness.model.launch import Clock, Status
 from harness.model.run import Run
 from harness.model.scenario import GROWTH, STEP
 from harness.report import format
 from harness.report.comparisons import ComparisonLine, list_all_lines
 from harness.report.escape import clean, escape_terminal
-from harness.report.formats import name_cells
 from harness.report.names import measure
 from harness.report.sections import claims, no_results
 from harness.report.sections.remarks import make_remark
@@ -91,9 +90,17 @@ def render(results: Results) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
+def _name_case(name: str, run: Run) -> str:
+    """Return the name of a case. It is the same in every run with the same clock.
+
+    Tools that compare runs match results by this name.
+    """
+    return f"{name}, CPU time" if run.plan.clock is Clock.CPU else name
+
+
 def _build_claim_case(results: Results, result: ClaimResult) -> _Case:
     outcome, text = result.at.outcome, escape_terminal(claims.format_claim(results, result))
-    name = name_cells(f"{result.claim.issue.short}: {result.claim.reported}", results.run)
+    name = _name_case(f"{result.claim.issue.short}: {result.claim.reported}", results.run)
     is_answered = outcome.holds or outcome.is_gone
     return _Case(name, stdout=text) if is_answered else _Case(name, "skipped", outcome.value, text)
 
@@ -102,7 +109,7 @@ def _build_comparison_case(results: Results, line: ComparisonLine) -> _Case:
     verdict = line.compared.verdict
     # the name of a `pick` comparison already starts with the name of its entry
     name = line.name if line.entry.pick else f"{line.entry.name}: {line.name}"
-    name = name_cells(name if line.table.quantity == STEP else f"{name}: {measure(line.table)}", results.run)
+    name = _name_case(name if line.table.quantity == STEP else f"{name}: {measure(line.table)}", results.run)
     ratio = "" if verdict is Verdict.DIFFERENT_WORK else format.ratio(line.compared.ratio)
     kind = "difference" if line.table.quantity == GROWTH else "ratio"
     text = ", ".join(filter(None, [line.verdict, ratio and f"{measure(line.table)} {kind} {ratio}"]))
@@ -113,7 +120,7 @@ def _build_comparison_case(results: Results, line: ComparisonLine) -> _Case:
 
 def _build_cell_case(results: Results, result: CellResult) -> _Case:
     seconds = result.estimate.value if result.estimate else None
-    cause, name = results.causes.get(result.cell), name_cells(result.name, results.run)
+    cause, name = results.causes.get(result.cell), _name_case(result.name, results.run)
     # a cell with a result passes, unless some of its launches failed
     if cause is None or (cause.partial and _STATUS_OUTCOMES[cause.status] == "skipped"):
         return _Case(name, seconds=seconds)
