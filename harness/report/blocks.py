@@ -277,7 +277,10 @@ def tabulate(
     is_searchable: bool = False,
 ) -> Table:
     """Return the table of `rows`, without the optional columns that are empty."""
-    by_column = [(column, [make_entry(column.value(row)) for row in rows]) for column in columns]
+    by_column = [
+        (column, [value if isinstance(value, Entry) else Entry(value) for value in map(column.value, rows)])
+        for column in columns
+    ]
     kept_columns = [
         (column, entries)
         for column, entries in by_column
@@ -285,8 +288,3 @@ def tabulate(
     ]
     lines = [Line([entries[index] for _, entries in kept_columns], cell(row)) for index, row in enumerate(rows)]
     return Table(caption, [column for column, _ in kept_columns], lines, noun, is_searchable, where=where)
-
-
-def make_entry(value: str | Entry) -> Entry:
-    """Return a text as an entry of a table."""
-    return value if isinstance(value, Entry) else Entry(value)

@@ -207,9 +207,8 @@ def list_differing(pair: Pair) -> Iterator[Block]:
 
 
 def _describe_differing(part: Aspect, subjects: Sequence[str], facts: Sequence[str]) -> str:
-    remainder = [f"and {len(facts) - PACKAGES} more"] if len(facts) > PACKAGES else []
     subject_names = ", ".join(filter(None, subjects))
-    return f"{part}{f' {subject_names}' if subject_names else ''}: {'; '.join([*facts[:PACKAGES], *remainder])}"
+    return f"{part}{f' {subject_names}' if subject_names else ''}: {list_names(facts, PACKAGES)}"
 
 
 def _looks_same(difference: RunDifference) -> bool:

@@ -49,9 +49,8 @@ def show(sections: Sequence[Section], console: "Console | None" = None) -> None:
 
     # without highlighting, because rich would color parts of the data
     console = console or Console(highlight=False)
-    for number, section in enumerate(
-        visible_section for report_section in sections if (visible_section := report_section.shown(Where.TERMINAL))
-    ):
+    visible_sections = [visible for section in sections if (visible := section.shown(Where.TERMINAL))]
+    for number, section in enumerate(visible_sections):
         if number:
             console.print()
         console.print(Styled(escape_terminal(section.title), "bold"))

@@ -223,7 +223,8 @@ def _describe_place(results: Results, result: ClaimResult, place: ClaimPlace) ->
         labels = names.list_labels(scenario, {axis: cell.axes[axis] for axis in axes})
         return " ".join([*([cell.environment] if has_two_environments else []), *labels])
 
-    worse, amount = name_side(place.worse), _format_amount(place)
+    decision = describe_deciding(place.compared.deciding) if place.compared else ""
+    worse, amount = name_side(place.worse), _format_amount(place, decision)
     if better is None:
         subject = {STEP: "a step"}.get(claim.of, claim.of) if claim.seconds else "each call"
         statement = f"{subject}{f' of {worse}' if worse else ''} {'takes' if claim.seconds else 'keeps'} {amount}"
@@ -279,16 +280,13 @@ def format_claimed(claim: Claim) -> str:
 
 def format_measured(place: ClaimPlace) -> str:
     """Return the measured value with its interval: `12.3× (11.9 to 12.8)`; empty if there is no value."""
-    if place.estimate is None or place.outcome is ClaimOutcome.DIFFERENT_WORK:
+    return "" if place.outcome is ClaimOutcome.DIFFERENT_WORK else _format_amount(place)
+
+
+def _format_amount(place: ClaimPlace, decision: str = "") -> str:
+    """Return the measured value with its interval and the remark `decision`; empty if there is no value."""
+    if place.estimate is None:
         return ""
-    interval_text = format.bounds(place.estimate)
-    return f"{_format_value(place.estimate.value, place)}{f' ({interval_text})' if interval_text else ''}"
-
-
-def _format_amount(place: ClaimPlace) -> str:
-    """Return the measured value with its interval: `12.3× (11.9 to 12.8)`."""
-    assert place.estimate, "a place without an estimate can't have an amount"
-    decision = describe_deciding(place.compared.deciding) if place.compared else ""
     interval_text = "; ".join(filter(None, [format.bounds(place.estimate), decision]))
     return f"{_format_value(place.estimate.value, place)}{f' ({interval_text})' if interval_text else ''}"
 

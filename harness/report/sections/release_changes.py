@@ -116,11 +116,9 @@ def _describe_line(results: Results, points: Sequence[ReleasePoint]) -> str:
         noun = f" {measure}" if verdict in (Verdict.MORE, Verdict.LESS) else ""
         if places:
             parts.append(f"{word}{noun}{'' if parts else f' than {base}'} in {joined(places)}")
-    margin = format.share(results.run.plan.margin)
-    others: dict[str, list[str]] = {f"the same within {margin}": [], "no clear difference": []}
+    same, unclear = f"the same within {format.share(results.run.plan.margin)}", "no clear difference"
+    others: dict[str, list[str]] = {same: [], unclear: []}
     for stretch in (stretch for stretch in stretches if not stretch.verdict):
         verdicts = {point.line.compared.verdict for point in stretch.points if point.line}
-        others["no clear difference" if verdicts != {Verdict.SAME} else f"the same within {margin}"].append(
-            stretch.name
-        )
+        others[same if verdicts == {Verdict.SAME} else unclear].append(stretch.name)
     return "; ".join([*parts, *(f"{words} in {joined(places)}" for words, places in others.items() if places)])

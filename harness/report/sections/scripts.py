@@ -231,8 +231,14 @@ def _describe_compared(
         details = f"; its first call takes {_format_factor(first_call)} {comparison}" if first_call else ""
         yield _describe_first_row(results, f"A step of {scenario.script}", step, details)
     if whole_script:
-        cells = [whole_script.findings[0].compared.cell, whole_script.findings[0].compared.other]
-        has_import = any(_get_import_seconds(results, scenario, cell.environment) > 0.0 for cell in cells)
+        compared = whole_script.findings[0].compared
+        environments = (compared.cell.environment, compared.other.environment)
+        has_import = any(
+            launch.phases.get(IMPORT, 0.0) > 0.0
+            for cell in results.found.cells_of(scenario.name)
+            for launch in results.found.numbers.get(cell, ())
+            if cell.environment in environments
+        )
         pythons = _describe_pythons(whole_script)
         if own_work and has_import:
             whole = f"; with it, {_format_factor(whole_script)}{pythons}"
@@ -298,16 +304,6 @@ def _describe_pythons(answer: Answer) -> str:
     """Return the Python versions if they differ, because the Python version also affects the time."""
     pythons = answer.findings[0].compared.pythons
     return f" (Python {pythons[0]} and {pythons[1]})" if pythons else ""
-
-
-def _get_import_seconds(results: Results, scenario: Scenario, environment: str) -> float:
-    launches = (
-        launch
-        for cell, launches in results.found.numbers.items()
-        if cell.scenario == scenario.name and cell.environment == environment
-        for launch in launches
-    )
-    return max((launch.phases.get(IMPORT, 0.0) for launch in launches), default=0.0)
 
 
 def _describe_uncompared(results: Results, scenario: Scenario) -> Iterator[str]:
