@@ -5,7 +5,7 @@ selects the blocks that fit into report.md.
 """
 
 import unicodedata
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import count
@@ -121,7 +121,7 @@ def _describe_more(
 def _load_templates(folder: Path) -> "Environment":
     """Return the environment of the templates for Markdown."""
     jinja = make_environment(escape.markdown, folder)
-    filters: Mapping[str, Callable[..., str]] = {
+    jinja.filters |= {
         "words": mark_safe(_render_words),
         "fenced": mark_safe(lambda block: escape.make_fenced_block(block.text, block.language)),
         "aligned": mark_safe(_render_grid),
@@ -129,7 +129,6 @@ def _load_templates(folder: Path) -> "Environment":
         "short": lambda text: escape.shorten(text, NAME_CHARACTERS),
         "summary": summarize_folded,
     }
-    jinja.filters.update(filters)
     return jinja
 
 
@@ -192,7 +191,6 @@ def format_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: 
             3,
             _measure_width(heading),
             *(width for row in rows if (width := _measure_width(row[index])) <= MAX_PADDED_WIDTH),
-            0,
         )
         for index, heading in enumerate(headings)
     ]

@@ -193,13 +193,8 @@ def format_claim(results: Results, result: ClaimResult) -> str:
 def describe_outcome(results: Results, result: ClaimResult) -> tuple[str, str]:
     """Return the outcome of a claim, and a text with the claimed and measured values and the other environments."""
     claimed_place, claim = result.at, result.claim
-    parts = [
-        f": {_describe_place(results, result, claimed_place)}."
-        if claimed_place.estimate
-        else f": {claimed_place.why}."
-        if claimed_place.why
-        else "."
-    ]
+    finding = _describe_place(results, result, claimed_place) if claimed_place.estimate else claimed_place.why
+    parts = [f": {finding}." if finding else "."]
     if result.fixed:
         parts.append(
             f"Not seen in {_name_place(result.fixed)}, {format_measured(result.fixed)}; {result.fixed_between}."
