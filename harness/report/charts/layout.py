@@ -161,7 +161,7 @@ def make_picture(
 def make_quantity_channel(
     domain: Interval, axis: Mapping[str, Any], *, log: bool = True, **scale: Any
 ) -> Specification:
-    """Return the channel for numbers from `shown.low` to `shown.high`. The caller sets its field."""
+    """Return the channel for numbers from `domain.low` to `domain.high`. The caller sets its field."""
     kind = "log" if log else "linear"
     bounds = {"type": kind, "domain": [domain.low, domain.high], "nice": False, **scale}
     return {"type": "quantitative", "scale": bounds, "axis": dict(axis)}
