@@ -228,6 +228,12 @@ def walk_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
             yield from walk_blocks(block.blocks)
 
 
+def join_legends(blocks: Iterable[Block]) -> str:
+    """Return the explanations of the columns of all tables among the blocks, each explanation once."""
+    heads = (head for block in blocks if isinstance(block, Table) for head in block.heads)
+    return " ".join(filter(None, dict.fromkeys(head.legend for head in heads)))
+
+
 def find_pictures(sections: Iterable[Section]) -> list[Picture]:
     """Return the charts of sections, in order."""
     return [block.picture for section in sections for block in walk_blocks(section.blocks) if isinstance(block, Figure)]
@@ -244,12 +250,8 @@ def remove_pictures(sections: Sequence[Section], reason: str) -> list[Section]:
             elif not isinstance(block, Figure):
                 yield block
 
-    plain_sections = [replace(section, blocks=list(drop_pictures(section.blocks))) for section in sections]
-    return (
-        [replace(plain_sections[0], blocks=[*plain_sections[0].blocks, Text(reason, where=FILES)]), *plain_sections[1:]]
-        if plain_sections
-        else []
-    )
+    first, *others = [replace(section, blocks=list(drop_pictures(section.blocks))) for section in sections]
+    return [replace(first, blocks=[*first.blocks, Text(reason, where=FILES)]), *others]
 
 
 Row = TypeVar("Row")
@@ -275,7 +277,10 @@ def tabulate(
     is_searchable: bool = False,
 ) -> Table:
     """Return the table of `rows`, without the optional columns that are empty."""
-    by_column = [(column, [make_entry(column.value(row)) for row in rows]) for column in columns]
+    by_column = [
+        (column, [value if isinstance(value, Entry) else Entry(value) for value in map(column.value, rows)])
+        for column in columns
+    ]
     kept_columns = [
         (column, entries)
         for column, entries in by_column
@@ -283,8 +288,3 @@ def tabulate(
     ]
     lines = [Line([entries[index] for _, entries in kept_columns], cell(row)) for index, row in enumerate(rows)]
     return Table(caption, [column for column, _ in kept_columns], lines, noun, is_searchable, where=where)
-
-
-def make_entry(value: str | Entry) -> Entry:
-    """Return a text as an entry of a table."""
-    return value if isinstance(value, Entry) else Entry(value)

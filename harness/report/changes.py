@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from harness.analysis.quantities import is_time
@@ -43,30 +43,26 @@ def make_sections(pair: Pair) -> list[Section]:
     """Return the sections of a comparison of the runs A and B."""
     tables = [block for quantity in pair.others for block in make_table(pair, quantity)]
     blocks = [*describe_runs(pair), *make_table(pair), *tables, *list_absent(pair), *list_differing(pair)]
-    return [Section("B vs A", "compare", blocks)]
+    return [Section("B vs A", "compare", [replace(block, where=REPORT) for block in blocks])]
 
 
 def describe_runs(pair: Pair) -> Iterator[Block]:
     """Yield the runs, the number of changed cells, the common shift, and the result of each run's A/A control."""
     for name, results in (("A", pair.first), ("B", pair.second)):
         run = results.run
-        yield Text(f"{name}: {run.folder or run.id}, started {run.started}", where=REPORT)
+        yield Text(f"{name}: {run.folder or run.id}, started {run.started}")
     if pair.machines:
         text = "; ".join(format_fact(difference) for difference in pair.machines)
         yield Text(
             f"These runs come from different machines: {text}. So the differences below may come from the machine or "
-            "from the software.",
-            where=REPORT,
+            "from the software."
         )
     cells = pair.changes.cells
     cell_count = counted(len(cells), "cell", "has")
-    yield Text(
-        f"{cell_count} a result in both runs. B vs A: {count_verdicts(cell.change.verdict for cell in cells)}.",
-        where=REPORT,
-    )
-    yield Text(describe_shift(pair), where=REPORT)
+    yield Text(f"{cell_count} a result in both runs. B vs A: {count_verdicts(cell.change.verdict for cell in cells)}.")
+    yield Text(describe_shift(pair))
     for name, results in (("A", pair.first), ("B", pair.second)):
-        yield Text(f"{name}: {describe_control(results, math.log1p(pair.margin))}.", where=REPORT)
+        yield Text(f"{name}: {describe_control(results, math.log1p(pair.margin))}.")
 
 
 def describe_shift(pair: Pair) -> str:
@@ -105,20 +101,17 @@ def make_table(pair: Pair, quantity: str = STEP) -> Iterator[Block]:
     cell_names = names.distinguish_cells([cell.cell for cell in changes.cells], pair.first.run.scenarios)
     sorted_cells = sorted(changes.cells, key=lambda cell: _ORDER.index(cell.change.verdict))
     caption = "Cells" if quantity == STEP else f"Cells: {names.measure_of(quantity, pair.clock)}"
-    table = tabulate(
-        caption, make_columns(pair, changes, quantity, unit, cell_names), sorted_cells, where=REPORT, noun="cell"
-    )
+    table = tabulate(caption, make_columns(pair, changes, quantity, unit, cell_names), sorted_cells, noun="cell")
     if quantity != STEP:
-        yield Heading(names.measure_of(quantity, pair.clock), where=REPORT)
+        yield Heading(names.measure_of(quantity, pair.clock))
     yield table
     if quantity != STEP:
-        yield Text(table.legend, True, where=REPORT)
+        yield Text(table.legend, True)
         return
     yield Text(
         f"{table.legend} Rounds of different runs are not paired, so these intervals include the variability of both "
         "(Welch). Day-to-day differences are in the shift, not in these intervals.",
         True,
-        where=REPORT,
     )
     judged_count = sum(cell.change.judged for cell in changes.cells)
     if judged_count:
@@ -131,10 +124,9 @@ def make_table(pair: Pair, quantity: str = STEP) -> Iterator[Block]:
             "intervals together."
             f"{f' {HOLM}' if judged_count > 1 else ''}{separately}",
             True,
-            where=REPORT,
         )
     if any(cell.change.ratio.interval and cell.change.ratio.rounds < FEWEST_ROUNDS for cell in changes.cells):
-        yield Text(ALIKE.format(FEWEST_ROUNDS), True, where=REPORT)
+        yield Text(ALIKE.format(FEWEST_ROUNDS), True)
 
 
 def make_columns(
@@ -193,7 +185,7 @@ def list_absent(pair: Pair) -> Iterator[Block]:
         for unpaired in unpaired_cells:
             by_status.setdefault(unpaired.status or "not requested", []).append(str(unpaired.cell))
         for status, cells in by_status.items():
-            yield Text(f"No result in {name} ({status}): {list_names(cells)}.", where=REPORT)
+            yield Text(f"No result in {name} ({status}): {list_names(cells)}.")
 
 
 def list_differing(pair: Pair) -> Iterator[Block]:
@@ -208,19 +200,15 @@ def list_differing(pair: Pair) -> Iterator[Block]:
         subjects_by_facts.setdefault((part, tuple(texts)), []).append(subject)
     if not subjects_by_facts:
         aspects = "machine, engine, measurement, harness, scenarios and environments are the same, as far as known"
-        yield Text(f"Nothing else differs: {aspects}.", where=REPORT)
+        yield Text(f"Nothing else differs: {aspects}.")
         return
-    yield Text("Other differences, A → B:", where=REPORT)
-    yield Items(
-        [_describe_differing(part, subjects, facts) for (part, facts), subjects in subjects_by_facts.items()],
-        where=REPORT,
-    )
+    yield Text("Other differences, A → B:")
+    yield Items([_describe_differing(part, subjects, facts) for (part, facts), subjects in subjects_by_facts.items()])
 
 
 def _describe_differing(part: Aspect, subjects: Sequence[str], facts: Sequence[str]) -> str:
-    remainder = [f"and {len(facts) - PACKAGES} more"] if len(facts) > PACKAGES else []
     subject_names = ", ".join(filter(None, subjects))
-    return f"{part}{f' {subject_names}' if subject_names else ''}: {'; '.join([*facts[:PACKAGES], *remainder])}"
+    return f"{part}{f' {subject_names}' if subject_names else ''}: {list_names(facts, PACKAGES)}"
 
 
 def _looks_same(difference: RunDifference) -> bool:

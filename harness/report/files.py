@@ -48,10 +48,9 @@ def _render_pages(results: Results, sections: Sequence[Section], full: bool, cac
     if full:
         texts = {"report.md": markdown.render_full(sections)}
     else:
-        files = markdown.split_report(sections, results.run.shown_folder)
-        texts = {"report.md": files.report, **({"details.md": files.details} if files.details else {})}
+        texts = markdown.split_report(sections, results.run.shown_folder)
     pages = {name: text.encode() for name, text in texts.items()}
-    return {**pages, "report.html": page.encode(results, sections, cache=cache)}
+    return {**pages, "report.html": page.render(results, sections, cache=cache)}
 
 
 def list_profile_files(report: "ProfileReport") -> dict[str, str]:

@@ -66,11 +66,9 @@ def judge(results: Results) -> JudgedPatch:
     A side that failed or did other work makes it invalid. Otherwise, a slower comparison decides, then a faster one, an
     unclear one, and the same. If the measurement is poor, the verdict is unclear.
     """
-    reasons, lines, quality = list[str](), list[JudgedLine](), results.quality
-    for entry in results.missing:
-        if entry.status in BROKEN and not entry.partial:
-            reasons.append(f"{cell_name(entry.cells[0])} {entry.status.value}: {entry.reason}")
-    is_broken = bool(reasons)
+    broken = [entry for entry in results.missing if entry.status in BROKEN and not entry.partial]
+    reasons = [f"{cell_name(entry.cells[0])} {entry.status.value}: {entry.reason}" for entry in broken]
+    lines: list[JudgedLine] = []
     for line in sort_by_size(entry for entry in list_all_lines(results) if can_regress(entry.entry)):
         verdict, own_reasons = _judge_line(results, line)
         ratio = line.compared.ratio
@@ -78,7 +76,7 @@ def judge(results: Results) -> JudgedPatch:
         lines.append(JudgedLine(escape_terminal(line.name, MOST_CHARACTERS), verdict, round(ratio.value, 4), ends))
         reasons += own_reasons
     deciding = next((line for verdict in _ORDER for line in lines if line.verdict is verdict), None)
-    verdict = deciding.verdict if deciding and not is_broken else PatchVerdict.INVALID
+    verdict = deciding.verdict if deciding and not broken else PatchVerdict.INVALID
     if not lines:
         reasons.append("no comparison has a result of both sides")
     elif results.is_poor and verdict is not PatchVerdict.INVALID:
@@ -88,7 +86,7 @@ def judge(results: Results) -> JudgedPatch:
         verdict,
         deciding.ratio if deciding else None,
         deciding.interval if deciding else None,
-        quality.grade.value if quality else "",
+        results.quality.grade.value if results.quality else "",
         [escape_terminal(reason, MOST_CHARACTERS) for reason in dict.fromkeys(reasons)][:MOST_ENTRIES],
         lines[:MOST_ENTRIES],
         max(0, len(lines) - MOST_ENTRIES),

@@ -5,8 +5,8 @@ selects the blocks that fit into report.md.
 """
 
 import unicodedata
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
@@ -37,28 +37,19 @@ ROOM = 4_000
 MAX_PADDED_WIDTH = 64
 
 
-@dataclass(frozen=True, slots=True)
-class ReportFiles:
-    """The two files; `details` is empty if the report contains everything."""
+def split_report(sections: Sequence[Section], folder: str) -> dict[str, str]:
+    """Return report.md with at most LIMIT characters, and details.md: other parts, and parts that didn't fit.
 
-    report: str
-    details: str
-
-
-def split_report(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> ReportFiles:
-    """Return the report with at most `limit` characters, and the details: other parts, and parts that didn't fit.
-
-    A sentence in the report names `folder`, the run's folder, as the place of the details. The first section is at the
-    top of both files.
+    The texts are by file name. If the report contains everything, details.md is omitted. A sentence in the report names
+    `folder`, the run's folder, as the place of the details. The first section is at the top of both files.
     """
     pasted_sections = [visible_section for section in sections if (visible_section := section.shown(Where.PASTE))]
-    available = limit - ROOM
     rendered = [(block, render_blocks([block])) for section in pasted_sections for block in section.blocks]
     total = sum(len(text) + 2 for _, text in rendered) + sum(len(section.title) + 6 for section in pasted_sections)
     omitted_ids: set[int] = set()
     # omit the longest blocks first, and sentences last
     for block, text in sorted(rendered, key=lambda pair: (not isinstance(pair[0], Table | Folded), -len(pair[1]))):
-        if total < available:
+        if total < LIMIT - ROOM:
             break
         total -= len(text) + 2
         omitted_ids.add(id(block))
@@ -67,12 +58,9 @@ def split_report(sections: Sequence[Section], folder: str, limit: int = LIMIT) -
         _select_blocks(section, Where.PASTE, lambda block: id(block) not in omitted_ids) for section in pasted_sections
     )
     more_section = _describe_more(pasted_sections, omitted_ids, details[1:], folder) if details else None
-    return ReportFiles(
-        render_template(
-            "report.md.j2", sections=[section for section in (*first_sections, more_section, last_section) if section]
-        ),
-        render_full(details),
-    )
+    report_sections = [section for section in (*first_sections, more_section, last_section) if section]
+    report = render_template("report.md.j2", sections=report_sections)
+    return {"report.md": report, **({"details.md": render_full(details)} if details else {})}
 
 
 def shorten(text: str, limit: int, command: str) -> str:
@@ -133,7 +121,7 @@ def _describe_more(
 def _load_templates(folder: Path) -> "Environment":
     """Return the environment of the templates for Markdown."""
     jinja = make_environment(escape.markdown, folder)
-    filters: Mapping[str, Callable[..., str]] = {
+    jinja.filters |= {
         "words": mark_safe(_render_words),
         "fenced": mark_safe(lambda block: escape.make_fenced_block(block.text, block.language)),
         "aligned": mark_safe(_render_grid),
@@ -141,7 +129,6 @@ def _load_templates(folder: Path) -> "Environment":
         "short": lambda text: escape.shorten(text, NAME_CHARACTERS),
         "summary": summarize_folded,
     }
-    jinja.filters.update(filters)
     return jinja
 
 
@@ -204,7 +191,6 @@ def format_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: 
             3,
             _measure_width(heading),
             *(width for row in rows if (width := _measure_width(row[index])) <= MAX_PADDED_WIDTH),
-            0,
         )
         for index, heading in enumerate(headings)
     ]

@@ -23,10 +23,10 @@ SIDE_BY_SIDE = 6
 PACKAGES = 3
 
 
-def list_names(names: Sequence[str]) -> str:
-    """Join names with semicolons. If there are more than LISTED, the other names are only counted."""
-    remainder = [f"and {len(names) - LISTED} more"] if len(names) > LISTED else []
-    return "; ".join([*names[:LISTED], *remainder])
+def list_names(names: Sequence[str], limit: int = LISTED) -> str:
+    """Join names with semicolons. If there are more than `limit`, the other names are only counted."""
+    remainder = [f"and {len(names) - limit} more"] if len(names) > limit else []
+    return "; ".join([*names[:limit], *remainder])
 
 
 def join_remarks(remarks: Iterable[str]) -> str:

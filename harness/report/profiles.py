@@ -95,13 +95,10 @@ class ProfileReport:
         """Return the sections of the report, in order."""
         change_blocks = [block for pair, part in self._pairs for block in self._list_changed_shares(*pair, part)]
         first_cell = next((cell for (cell, _), _ in self._pairs), None)
+        flame_blocks = [block for cell in self.cells if cell != first_cell for block in self._list_flame_graphs(cell)]
         all_sections = [
             Section(self.title, "summary", list(self._list_head_blocks())),
-            Section(
-                "Flame graphs",
-                "flames",
-                [block for cell in self.cells if cell != first_cell for block in self._list_flame_graphs(cell)],
-            ),
+            Section("Flame graphs", "flames", flame_blocks),
             Section("Largest changes", "moved", change_blocks),
             Section("Configurations", "cells", [block for cell in self.cells for block in self._describe_cell(cell)]),
             Section("No profile", "absences", list(self._list_missing())),
@@ -197,12 +194,8 @@ class ProfileReport:
         ]
 
     def _format_data_share(self, cell: Cell) -> str:
-        steady_profile = self.found[cell].get(Part.STEADY)
-        return (
-            _format_percent(sum_matching(steady_profile, self.patterns(cell)))
-            if steady_profile and self.patterns(cell)
-            else ""
-        )
+        profile, patterns = self.found[cell].get(Part.STEADY), self.patterns(cell)
+        return _format_percent(sum_matching(profile, patterns)) if profile and patterns else ""
 
     def _find_pairs(self) -> dict[tuple[Cell, Cell], Part]:
         """Return the compared pairs of cells from two environments, each with a part of the profile that both have."""
@@ -251,7 +244,8 @@ class ProfileReport:
             yield from self._describe_part(cell, profile)
 
     def _describe_part(self, cell: Cell, profile: Profile) -> Iterator[Block]:
-        yield Text([Bold(_make_heading(profile))], where=FILES)
+        prefix = "Build: the" if profile.part is Part.FIRST_CALL else "Train:"
+        yield Text([Bold(f"{prefix} {_describe_calls(profile)}")], where=FILES)
         if profile is not self._get_main_profile(cell):
             yield from self._draw_flame_graph(cell, profile)
         for kind in ("own", "cumulative"):
@@ -291,26 +285,20 @@ class ProfileReport:
         yield Drawing(svg, caption, where=Where.PAGE)
 
     def _list_missing(self) -> Iterator[Block]:
-        no_profile = "the launch left no profile"
+        without_error = {Status.OK: "the launch left no profile"}
         missing_cells = [
-            (
-                launch.cell,
-                launch.status,
-                launch.error or (no_profile if launch.status is Status.OK else ""),
-                launch.advice,
-            )
+            (launch.cell, launch.status, launch.error or without_error.get(launch.status, ""), launch.advice)
             for launch, _ in self.profiled
             if launch.cell not in self.found
         ]
         missing_cells += [
-            (unavailable.cell, Status.NOT_AVAILABLE, unavailable.reason, unavailable.advice)
-            for unavailable in self.run.plan.unavailable
+            (entry.cell, Status.NOT_AVAILABLE, entry.reason, entry.advice) for entry in self.run.plan.unavailable
         ]
-        if missing_cells:
-            items = [
-                f"{self.name(cell)}: {status.value}{f': {reason}' if reason else ''}{f' {advice}' if advice else ''}"
-                for cell, status, reason, advice in missing_cells
-            ]
+        items = [
+            f"{self.name(cell)}: {status.value}{f': {reason}' if reason else ''}{f' {advice}' if advice else ''}"
+            for cell, status, reason, advice in missing_cells
+        ]
+        if items:
             yield Items(items, where=FILES | Where.TERMINAL)
 
     def _describe_reproduction(self) -> Iterator[Block]:
@@ -326,10 +314,6 @@ _NESTED = (
     "The profiler adds a constant cost to each call of a Python function, so Python looks slower than C. “Profiler "
     "overhead” shows how much longer a call took because of it."
 )
-
-
-def _make_heading(profile: Profile) -> str:
-    return f"{'Build: the' if profile.part is Part.FIRST_CALL else 'Train:'} {_describe_calls(profile)}"
 
 
 def _describe_calls(profile: Profile) -> str:

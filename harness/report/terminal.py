@@ -1,7 +1,6 @@
 """Output of a report's sections in a terminal. Wide tables are split into tables that fit the terminal's width."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.report.blocks import (
@@ -50,9 +49,8 @@ def show(sections: Sequence[Section], console: "Console | None" = None) -> None:
 
     # without highlighting, because rich would color parts of the data
     console = console or Console(highlight=False)
-    for number, section in enumerate(
-        visible_section for report_section in sections if (visible_section := report_section.shown(Where.TERMINAL))
-    ):
+    visible_sections = [visible for section in sections if (visible := section.shown(Where.TERMINAL))]
+    for number, section in enumerate(visible_sections):
         if number:
             console.print()
         console.print(Styled(escape_terminal(section.title), "bold"))
@@ -118,14 +116,6 @@ def _make_item(words: Words) -> "RenderableType":
 # Tables.
 
 
-@dataclass(frozen=True, slots=True)
-class Widths:
-    """The preferred and the smallest width of each column, in characters."""
-
-    whole: Sequence[int]
-    least: Sequence[int]
-
-
 def split_table(block: Table, width: int) -> "Iterator[RenderableType]":
     """Yield the table, in one piece if it fits into `width` characters with its longest texts wrapped.
 
@@ -135,19 +125,16 @@ def split_table(block: Table, width: int) -> "Iterator[RenderableType]":
     visible_table = block.shown(Where.TERMINAL)
     all_columns = range(len(visible_table.heads))
     labels = [index for index in all_columns if visible_table.heads[index].is_label]
-    widths = (
-        Widths(*zip(*(_measure_width(visible_table, index) for index in all_columns), strict=True))
-        if visible_table.heads
-        else Widths((), ())
-    )
+    widths = [_measure_width(visible_table, index) for index in all_columns]
+    smallest = [width for _, width in widths]
     plots = {index for index in all_columns if any(line.entries[index].is_code for line in visible_table.lines)}
     for columns in (list(all_columns), [index for index in all_columns if index not in plots]):
-        if _measure_used_width(widths.least, columns) <= width:
+        if _measure_used_width(smallest, columns) <= width:
             yield _render_table(visible_table, columns, widths, width)
             return
     values = [index for index in all_columns if index not in plots and index not in labels]
-    parts_with_labels = split_columns(widths.least, labels, values, width)
-    parts_without_labels = split_columns(widths.least, (), values, width - GAP)
+    parts_with_labels = split_columns(smallest, labels, values, width)
+    parts_without_labels = split_columns(smallest, (), values, width - GAP)
     if labels and len(parts_without_labels) < len(parts_with_labels):
         for part in parts_without_labels:
             yield _render_table(visible_table, part, widths, width, labels)
@@ -201,30 +188,33 @@ def _measure_width(table: Table, index: int) -> tuple[int, int]:
 
 
 def _render_table(
-    table: Table, columns: Sequence[int], widths: Widths, width: int, label_columns: Sequence[int] = ()
+    table: Table, columns: Sequence[int], widths: Sequence[tuple[int, int]], width: int, labels: Sequence[int] = ()
 ) -> "RenderableType":
-    """Return a table of some columns. Entries of columns in `label_columns` are on a separate line above each row."""
+    """Return a table of some columns. Entries of columns in `labels` are on a separate line above each row.
+
+    `widths` has the preferred and the smallest width of every column.
+    """
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text as Styled
 
-    indent = GAP if label_columns else 0
-    is_tight = _measure_used_width(widths.whole, columns) > width - indent
-    # in a tight table, the headings of numbers wrap, so that names have more space
-    whole = [(widths.least if is_tight and table.heads[index].is_number else widths.whole)[index] for index in columns]
-    fitted_widths = fit_widths(whole, [widths.least[index] for index in columns], width - indent)
-    heads = [(table.heads[index], column_width) for index, column_width in zip(columns, fitted_widths, strict=True)]
+    indent = GAP if labels else 0
+    heads, smallest = [table.heads[index] for index in columns], [widths[index][1] for index in columns]
+    preferred = [widths[index][0] for index in columns]
+    if sum(preferred) + GAP * len(columns) > width - indent:
+        # in a tight table, the headings of numbers wrap, so that names have more space
+        pairs = zip(heads, preferred, smallest, strict=True)
+        preferred = [least if head.is_number else whole for head, whole, least in pairs]
+    sized_heads = list(zip(heads, fit_widths(preferred, smallest, width - indent), strict=True))
     lines = [[line.entries[index] for index in columns] for line in table.lines]
-    if not label_columns:
-        return _make_grid(heads, lines)
-    parts: list[RenderableType] = [Padding(_make_grid(heads, []), (0, 0, 0, indent), expand=False)]
+    if not labels:
+        return _make_grid(sized_heads, lines)
+    parts: list[RenderableType] = [Padding(_make_grid(sized_heads, []), (0, 0, 0, indent), expand=False)]
     for line, entries in zip(table.lines, lines, strict=True):
         parts.append(
-            Styled(
-                (" " * GAP).join(filter(None, (escape_terminal(line.entries[index].text) for index in label_columns)))
-            )
+            Styled((" " * GAP).join(filter(None, (escape_terminal(line.entries[index].text) for index in labels))))
         )
-        parts.append(Padding(_make_grid(heads, [entries], has_heading=False), (0, 0, 0, indent), expand=False))
+        parts.append(Padding(_make_grid(sized_heads, [entries], has_heading=False), (0, 0, 0, indent), expand=False))
     return Group(*parts)
 
 

@@ -5,7 +5,7 @@ It doesn't limit time and memory.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any
@@ -39,36 +39,24 @@ _ERRORS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ReportDocument:
-    """The values of a template.
+def _make_values(sections: Sequence[Section], where: Where, measurement: str) -> dict[str, object]:
+    """Return the values of a template, with the blocks and columns that the outputs `where` show.
 
     - `title`: the title of the report, and `answer`: its first sentence
     - `measurement`: a sentence on how reliable the measurement is; empty if nothing was timed
     - `tables`, `figures`: all tables and charts, in the order of the report
     - `sections`: the whole report. The first section contains the answer
     """
-
-    title: str
-    answer: str
-    measurement: str
-    tables: Sequence[Table]
-    figures: Sequence[Figure]
-    sections: Sequence[Section]
-
-
-def _make_document(sections: Sequence[Section], where: Where, measurement: str) -> ReportDocument:
-    """Return the document of the sections, with the blocks and columns that the outputs `where` show."""
     visible_sections = [visible for section in sections if (visible := section.shown(where))]
     blocks = list(walk_blocks(block for section in visible_sections for block in section.blocks))
-    return ReportDocument(
-        title=sections[0].title,
-        answer=next((_join_words(block.words) for block in blocks if isinstance(block, Text)), ""),
-        measurement=measurement,
-        tables=[block.shown(where) for block in blocks if isinstance(block, Table)],
-        figures=[block for block in blocks if isinstance(block, Figure)],
-        sections=visible_sections,
-    )
+    return {
+        "title": sections[0].title,
+        "answer": next((_join_words(block.words) for block in blocks if isinstance(block, Text)), ""),
+        "measurement": measurement,
+        "tables": [block.shown(where) for block in blocks if isinstance(block, Table)],
+        "figures": [block for block in blocks if isinstance(block, Figure)],
+        "sections": visible_sections,
+    }
 
 
 def _join_words(words: Words) -> str:
@@ -83,8 +71,7 @@ def render(sections: Sequence[Section], path: Path, measurement: str) -> str:
     if path.suffix != ".j2" or not path.is_file():
         raise UsageError(f"{path} isn't a file whose name ends in .j2.", "Use the path of a Jinja template.")
     is_page = path.name.endswith(".html.j2")
-    document = _make_document(sections, Where.PAGE if is_page else Where.PASTE | Where.DETAILS, measurement)
-    values = {field.name: getattr(document, field.name) for field in fields(document)}
+    values = _make_values(sections, Where.PAGE if is_page else Where.PASTE | Where.DETAILS, measurement)
     resolved_path = path.resolve()
     folder = resolved_path.parent
     try:

@@ -18,7 +18,7 @@ from tests.report.handmade import everything
 
 def render(of: Run, launches: list[Launch], text: str = "") -> str:
     results = Results(of, launches)
-    return page.render(results, [*sections.build(results), *everything(list(of.plan.cells), text=text)[1:]])
+    return page.render(results, [*sections.build(results), *everything(list(of.plan.cells), text=text)[1:]]).decode()
 
 
 @cache
@@ -28,7 +28,7 @@ def small() -> str:
 
 def uncharted() -> str:
     results = Results(*example())
-    return page.render(results, remove_pictures(sections.build(results), "No charts."))
+    return page.render(results, remove_pictures(sections.build(results), "No charts.")).decode()
 
 
 @cache

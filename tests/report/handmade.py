@@ -47,7 +47,7 @@ def drawing(names: Sequence[str] = NAMES, *, text: str = "Hand-made", name: str 
         *layout.make_heading_layers(labels, y=y),
         layout.make_end_layer(labels, y=y),
     ]
-    return layout.make_picture(name, words, layers, {"step": 34})
+    return layout.make_picture(name, words, layers, {"step": 34}, "time")
 
 
 def panels(count: int = 3) -> Picture:

@@ -63,33 +63,33 @@ def test_each_block_is_markdown_in_which_text_is_text():
         (Table("t", [Head("a")], [Line([Entry("·│·`|", is_code=True)])], where=FILES), "| `·│· ¦` |"),
         (Code("a\n```\nb", "text", where=FILES), "````text\na\n```\nb\n````"),
     ):
-        assert text in split(block, Text("words", where=FILES)).report, block
+        assert text in split(block, Text("words", where=FILES))["report.md"], block
 
 
 def test_long_tables_are_folded_and_what_is_not_pasted_is_in_the_details():
-    assert "<summary>All: 41 rows</summary>" in split(make_table(41)).report
-    assert "<summary>All" not in split(make_table(40)).report
+    assert "<summary>All: 41 rows</summary>" in split(make_table(41))["report.md"]
+    assert "<summary>All" not in split(make_table(40))["report.md"]
     files = split(Text("Pasted.", where=REPORT), Text("The rest.", where=REST))
-    assert "The rest." not in files.report
-    assert "results/RUN/details.md and report.html have more of these sections." in files.report
-    assert files.report.index("## Not in this file") < files.report.index("## Again")
-    assert "The rest." in files.details
-    assert "Pasted." not in files.details
-    assert files.details.startswith("# Title: details\n")
-    assert split(Text("Pasted.", where=REPORT)).details == ""
+    assert "The rest." not in files["report.md"]
+    assert "results/RUN/details.md and report.html have more of these sections." in files["report.md"]
+    assert files["report.md"].index("## Not in this file") < files["report.md"].index("## Again")
+    assert "The rest." in files["details.md"]
+    assert "Pasted." not in files["details.md"]
+    assert files["details.md"].startswith("# Title: details\n")
+    assert "details.md" not in split(Text("Pasted.", where=REPORT))
 
 
 def test_what_has_no_room_is_counted_and_named_as_far_as_twenty():
     files = split(make_table(9000, "Times"), make_table(3, "Short", width=3))
-    assert len(files.report) < LIMIT
-    assert ": Times (9,000 rows)." in files.report
-    assert "| 8999 |" in re.sub(" +", " ", files.details)
-    assert "<summary>Times" not in files.report
-    assert "| 222 |" in re.sub(" +", " ", files.report)
-    assert files.details.count("|\n") == 9002
+    assert len(files["report.md"]) < LIMIT
+    assert ": Times (9,000 rows)." in files["report.md"]
+    assert "| 8999 |" in re.sub(" +", " ", files["details.md"])
+    assert "<summary>Times" not in files["report.md"]
+    assert "| 222 |" in re.sub(" +", " ", files["report.md"])
+    assert files["details.md"].count("|\n") == 9002
     files = split(*(make_table(400, f"T{number}", width=4) for number in range(30)))
-    assert len(re.findall(r"T\d+ \(400 rows\)", files.report)) == NAMED
-    assert re.search(r"T\d+ \(400 rows\) and \d+ more\.", files.report)
+    assert len(re.findall(r"T\d+ \(400 rows\)", files["report.md"])) == NAMED
+    assert re.search(r"T\d+ \(400 rows\) and \d+ more\.", files["report.md"])
 
 
 @pytest.mark.slow
@@ -106,9 +106,9 @@ def test_what_has_no_room_is_counted_and_named_as_far_as_twenty():
 )
 def test_a_report_is_always_short_enough_to_paste_and_keeps_its_first_and_last_section(blocks):
     files = split(*blocks)
-    assert len(files.report) < LIMIT
-    assert files.report.startswith("# Title\n\nThe answer.\n")
-    assert files.report.endswith("## Again\n\n```sh\nharness matrix\n```\n\n</details>\n")
+    assert len(files["report.md"]) < LIMIT
+    assert files["report.md"].startswith("# Title\n\nThe answer.\n")
+    assert files["report.md"].endswith("## Again\n\n```sh\nharness matrix\n```\n\n</details>\n")
 
 
 def test_templates_lay_the_report_out(tmp_path, monkeypatch):
@@ -118,7 +118,7 @@ def test_templates_lay_the_report_out(tmp_path, monkeypatch):
     )
     (folder / "report.md.j2").write_text("Of mine.\n" + (folder / "report.md.j2").read_text())
     monkeypatch.setattr(templates, "FOLDER", folder)
-    report = split(Heading("a_b*", where=FILES), Text("words", where=FILES)).report
+    report = split(Heading("a_b*", where=FILES), Text("words", where=FILES))["report.md"]
     assert report.startswith("Of mine.\n# Title\n\nThe answer.\n")
     assert "\n### a_b\\*\n\nwords\n" in report
 

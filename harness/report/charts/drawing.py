@@ -9,7 +9,7 @@ import atexit
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from threading import Lock
@@ -65,15 +65,16 @@ class Drawer:
             return answer
 
 
-def _start() -> Drawer:
+@cache
+def drawer() -> Drawer:
+    """Return the drawing process, which is started only once, because the start takes half a second.
+
+    Raises DrawingError.
+    """
     try:
         return Drawer()
     except OSError as error:
         raise DrawingError(str(error)) from None
-
-
-#: Returns the drawing process, which is started only once, because the start takes half a second. Raises DrawingError.
-drawer: Callable[[], Drawer] = cache(_start)
 
 
 def _main() -> None:

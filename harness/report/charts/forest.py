@@ -125,16 +125,9 @@ def _make_picture(name: str, words: Words, rows: Sequence[Ratio], margin: float,
     room = layout.measure_room(drawn_names)
     beside = int(room + _PLOT + _BOTH)
     step = BESIDE if beside <= layout.WIDTH - layout.PADDING else ABOVE
-    picture = layout.make_picture(
-        name, words, _make_layers(rows, margin, layout.wrap_axis_title(words), room, beside), {"step": step}, measure
-    )
-    return replace(
-        picture,
-        specification={
-            **picture.specification,
-            "usermeta": {"beside": beside, "steps": {"beside": BESIDE, "above": ABOVE}},
-        },
-    )
+    layers = _make_layers(rows, margin, layout.wrap_axis_title(words), room, beside)
+    usermeta = {"beside": beside, "steps": {"beside": BESIDE, "above": ABOVE}}
+    return layout.make_picture(name, words, layers, {"step": step}, measure, usermeta=usermeta)
 
 
 def _make_layers(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from harness.analysis.statistics import Estimate, Interval
-from harness.model.launch import Clock
 from harness.model.texts import counted
 from harness.report import format
 from harness.report.charts import axes
@@ -143,20 +142,17 @@ def make_specification(words: Words, **parts: Any) -> Specification:
 
 
 def make_picture(
-    name: str,
-    words: Words,
-    layers: Sequence[Specification],
-    height: float | Specification,
-    measure: str = Clock.WALL.time,
+    name: str, words: Words, layers: Sequence[Specification], height: float | Specification, measure: str, **parts: Any
 ) -> Picture:
-    """Return a chart with one plot. With its axes, it is WIDTH pixels wide, unless a page sets another width."""
+    """Return a chart with one plot. With its axes, it is WIDTH pixels wide, unless a page sets another width.
+
+    `parts` are other parts of its specification.
+    """
     autosize = {"type": "fit-x", "contains": "padding"}
-    return Picture(
-        name,
-        words,
-        make_specification(words, width=WIDTH, autosize=autosize, height=height, layer=list(layers)),
-        escape_terminal(measure),
+    specification = make_specification(
+        words, width=WIDTH, autosize=autosize, height=height, layer=list(layers), **parts
     )
+    return Picture(name, words, specification, escape_terminal(measure))
 
 
 # Channels.
@@ -165,7 +161,7 @@ def make_picture(
 def make_quantity_channel(
     domain: Interval, axis: Mapping[str, Any], *, log: bool = True, **scale: Any
 ) -> Specification:
-    """Return the channel for numbers from `shown.low` to `shown.high`. The caller sets its field."""
+    """Return the channel for numbers from `domain.low` to `domain.high`. The caller sets its field."""
     kind = "log" if log else "linear"
     bounds = {"type": kind, "domain": [domain.low, domain.high], "nice": False, **scale}
     return {"type": "quantitative", "scale": bounds, "axis": dict(axis)}

@@ -180,9 +180,8 @@ def _select_curves(series: Mapping[str, Sequence[ReleasePoint]]) -> dict[str, Se
     names = layout.select_farthest(
         list(series), lambda name: max(abs(math.log(point.takes.value)) for point in series[name]), CURVES
     )
-    return dict(
-        zip(layout.make_distinct_names(names, layout.SERIES_CHARACTERS), map(series.__getitem__, names), strict=True)
-    )
+    picture_names = layout.map_to_picture_names(names, layout.SERIES_CHARACTERS)
+    return {picture_name: series[name] for name, picture_name in picture_names.items()}
 
 
 def make_series(
@@ -236,7 +235,9 @@ def _make_layers(chart: Lines, title: str) -> list[Specification]:
     domain, series, is_single = chart.shown, list(chart.curves), len(chart.curves) == 1
     by_series = dict(zip(series, LOOKS, strict=False))
     # a single line has the colors of its verdicts
-    looks = {"stroke": _color("outline")} if is_single else _make_series_looks(by_series)
+    looks = {"stroke": _color("outline")}
+    if not is_single:
+        looks = layout.make_looks("series", by_series, ("shape", "stroke"), layout.make_legend(series))
     x = {
         "field": "environment",
         "type": "ordinal",
@@ -278,10 +279,6 @@ def _make_layers(chart: Lines, title: str) -> list[Specification]:
         ),
         _make_label_layer(chart, make_channels("ratio")),
     ]
-
-
-def _make_series_looks(by_series: Mapping[str, Sequence[str]]) -> dict[str, Specification]:
-    return layout.make_looks("series", by_series, ("shape", "stroke"), layout.make_legend(list(by_series)))
 
 
 def _color(field: str) -> Specification:

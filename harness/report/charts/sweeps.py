@@ -135,27 +135,25 @@ def _make_panels(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[SweepPa
     """Yield the panels of a sweep: one per environment if curves differ in another axis, and otherwise one."""
     differs_by_axis = len({names.name_side_values(table, curve.side) for curve in sweep.curves}) > 1
     environments = list(dict.fromkeys(curve.side.environment for curve in sweep.curves))
+
+    def name_curve(side: Side) -> str:
+        return names.name_side_values(table, side) if differs_by_axis else side.environment
+
     for environment in environments if differs_by_axis else [""]:
         curves = [curve for curve in sweep.curves if environment in ("", curve.side.environment)]
-        points = {_name_curve(table, curve.side, differs_by_axis=differs_by_axis): curve.points for curve in curves}
+        points = {name_curve(curve.side): curve.points for curve in curves}
         yield SweepPanel(
             name=", ".join(filter(None, [names.name_sweep(table, sweep), environment])),
             curves=points,
-            marks=list(_list_crossings(table, sweep, environment, points, differs_by_axis=differs_by_axis)),
+            marks=list(_list_crossings(sweep, environment, points, name_curve)),
         )
 
 
-def _name_curve(table: ScenarioTable, side: Side, *, differs_by_axis: bool) -> str:
-    return names.name_side_values(table, side) if differs_by_axis else side.environment
-
-
 def _list_crossings(
-    table: ScenarioTable,
     sweep: MeasuredSweep,
     environment: str,
     points: Mapping[str, Sequence[SweepPoint]],
-    *,
-    differs_by_axis: bool,
+    name_curve: Callable[[Side], str],
 ) -> Iterator[CrossingMark]:
     """Yield the crossovers of the curves in one panel."""
     for comparison in sweep.races:
@@ -163,7 +161,7 @@ def _list_crossings(
         sides = [column.side, column.other] if column.other else []
         if environment and any(side.environment != environment for side in sides):
             continue
-        pair = [_name_curve(table, side, differs_by_axis=differs_by_axis) for side in sides]
+        pair = [name_curve(side) for side in sides]
         curves = [points.get(name, ()) for name in pair]
         for crossing in comparison.crossings if all(curves) else ():
             heights = [_interpolate_height(crossing.at, curve) for curve in curves]

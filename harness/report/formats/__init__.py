@@ -12,7 +12,6 @@ if TYPE_CHECKING:  # `harness --help` needs only the names
     from pathlib import Path
 
     from harness.analysis.results import Results
-    from harness.model.run import Run
 
 
 def list_formats() -> list[str]:
@@ -36,13 +35,3 @@ def render_template(results: "Results", path: "Path") -> str:
 
 def _find_modules() -> dict[str, str]:
     return {module.name.rstrip("_").replace("_", "-"): module.name for module in iter_modules(__path__)}
-
-
-def name_cells(name: str, run: "Run") -> str:
-    """Return the name of a cell or a comparison in exports. It is the same in every run with the same clock.
-
-    Tools that compare runs match results by this name.
-    """
-    from harness.model.launch import Clock  # noqa: PLC0415
-
-    return f"{name}, CPU time" if run.plan.clock is Clock.CPU else name

@@ -7,4 +7,4 @@ from harness.report.html import page
 
 def render(results: Results) -> str:
     """Return the text of report.html."""
-    return page.render(results, sections.build(results))
+    return page.render(results, sections.build(results)).decode()

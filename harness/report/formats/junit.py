@@ -8,7 +8,7 @@ The case of an upstream claim passes with any clear outcome, which is its output
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -16,13 +16,12 @@ from harness.analysis.cells import CellResult
 from harness.analysis.claims import ClaimResult
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
-from harness.model.launch import Status
+from harness.model.launch import Clock, Status
 from harness.model.run import Run
 from harness.model.scenario import GROWTH, STEP
 from harness.report import format
 from harness.report.comparisons import ComparisonLine, list_all_lines
 from harness.report.escape import clean, escape_terminal
-from harness.report.formats import name_cells
 from harness.report.names import measure
 from harness.report.sections import claims, no_results
 from harness.report.sections.remarks import make_remark
@@ -36,7 +35,7 @@ _STATUS_OUTCOMES = {
     Status.NOT_AVAILABLE: "skipped",
     Status.INTERRUPTED: "skipped",
 }
-_VERDICT_OUTCOMES = {
+_VERDICT_OUTCOMES: Mapping[Verdict | None, str] = {
     Verdict.FASTER: "",
     Verdict.LESS: "",
     Verdict.SAME: "",
@@ -76,19 +75,14 @@ class _Case:
 def render(results: Results) -> str:
     """Return the run as one document. Its suites are in the order of the run's scenarios."""
     run = results.run
-    lines = list_all_lines(results)
+    cases = [
+        *((result.scenario.name, _build_claim_case(results, result)) for result in results.claims),
+        *((result.cell.scenario, _build_cell_case(results, result)) for result in results.cells),
+        *((line.table.scenario.name, _build_comparison_case(results, line)) for line in list_all_lines(results)),
+    ]
     root = Element("testsuites", name=escape_terminal(run.id))
     for scenario in run.scenarios:
-        cell_cases = [
-            _build_cell_case(results, result) for result in results.cells if result.cell.scenario == scenario.name
-        ]
-        comparison_cases = [
-            _build_comparison_case(results, line) for line in lines if line.table.scenario.name == scenario.name
-        ]
-        claim_cases = [
-            _build_claim_case(results, result) for result in results.claims if result.scenario.name == scenario.name
-        ]
-        root.append(_make_suite(run, scenario.name, [*claim_cases, *cell_cases, *comparison_cases]))
+        root.append(_make_suite(run, scenario.name, [case for name, case in cases if name == scenario.name]))
     for count in ("tests", "failures", "errors"):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
     indent(root)
@@ -96,9 +90,17 @@ def render(results: Results) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
+def _name_case(name: str, run: Run) -> str:
+    """Return the name of a case. It is the same in every run with the same clock.
+
+    Tools that compare runs match results by this name.
+    """
+    return f"{name}, CPU time" if run.plan.clock is Clock.CPU else name
+
+
 def _build_claim_case(results: Results, result: ClaimResult) -> _Case:
     outcome, text = result.at.outcome, escape_terminal(claims.format_claim(results, result))
-    name = name_cells(f"{result.claim.issue.short}: {result.claim.reported}", results.run)
+    name = _name_case(f"{result.claim.issue.short}: {result.claim.reported}", results.run)
     is_answered = outcome.holds or outcome.is_gone
     return _Case(name, stdout=text) if is_answered else _Case(name, "skipped", outcome.value, text)
 
@@ -107,23 +109,18 @@ def _build_comparison_case(results: Results, line: ComparisonLine) -> _Case:
     verdict = line.compared.verdict
     # the name of a `pick` comparison already starts with the name of its entry
     name = line.name if line.entry.pick else f"{line.entry.name}: {line.name}"
-    name = name_cells(name if line.table.quantity == STEP else f"{name}: {measure(line.table)}", results.run)
+    name = _name_case(name if line.table.quantity == STEP else f"{name}: {measure(line.table)}", results.run)
     ratio = "" if verdict is Verdict.DIFFERENT_WORK else format.ratio(line.compared.ratio)
     kind = "difference" if line.table.quantity == GROWTH else "ratio"
     text = ", ".join(filter(None, [line.verdict, ratio and f"{measure(line.table)} {kind} {ratio}"]))
     remarks = make_remark(results, line.compared, of=line.table.quantity)
     message = f"{line.name}: {text}{f'; {remarks}' if remarks else ''}"
-    return _Case(
-        name,
-        _VERDICT_OUTCOMES.get(verdict, "skipped") if verdict else "skipped",
-        line.verdict,
-        escape_terminal(message),
-    )
+    return _Case(name, _VERDICT_OUTCOMES.get(verdict, "skipped"), line.verdict, escape_terminal(message))
 
 
 def _build_cell_case(results: Results, result: CellResult) -> _Case:
     seconds = result.estimate.value if result.estimate else None
-    cause, name = results.causes.get(result.cell), name_cells(result.name, results.run)
+    cause, name = results.causes.get(result.cell), _name_case(result.name, results.run)
     # a cell with a result passes, unless some of its launches failed
     if cause is None or (cause.partial and _STATUS_OUTCOMES[cause.status] == "skipped"):
         return _Case(name, seconds=seconds)

@@ -53,26 +53,12 @@ class PageScript:
         return f"'sha256-{base64.b64encode(hashlib.sha256(self.text.encode()).digest()).decode()}'"
 
 
-@dataclass(frozen=True, slots=True)
-class Assets:
-    """The assets of the page. The script `first` is in its head. The scripts `vega` and `last` are at its end."""
+def load_scripts(cache: Path | None = None) -> tuple[PageScript, PageScript, PageScript]:
+    """Return the page's scripts: one for its head, and two for its end. The first of these two is Vega.
 
-    style: str
-    first: PageScript
-    vega: PageScript
-    last: PageScript
-
-    @property
-    def scripts(self) -> Sequence[PageScript]:
-        """Every script of the page."""
-        return [self.first, self.vega, self.last]
-
-
-def load_assets(cache: Path | None = None) -> Assets:
-    """Return the page's style and scripts. The folder `cache` stores the parts that are slow to create."""
-    return Assets(
-        style=read_files(STYLES), first=make_script(FIRST), vega=make_vega_script(cache), last=make_script(LAST)
-    )
+    The folder `cache` stores the parts that are slow to create.
+    """
+    return make_script(FIRST), make_vega_script(cache), make_script(LAST)
 
 
 def read_files(names: Sequence[str]) -> str:

@@ -283,7 +283,7 @@ def _collect_rows(tables: Sequence[Table]) -> Mapping[Cell, Sequence[tuple[int, 
 def _make_launch(
     launch: Launch, rates: Sequence[float], counted: bool, run_start: float | None, exponent: int
 ) -> LaunchData:
-    step, unit = max(1, math.ceil(len(rates) / SAMPLES)), 10.0**exponent
+    step, unit, start = max(1, math.ceil(len(rates) / SAMPLES)), 10.0**exponent, _parse_time(launch.started)
     return LaunchData(
         round=launch.round,
         attempt=launch.attempt,
@@ -291,7 +291,7 @@ def _make_launch(
         role=launch.role.value,
         status=launch.status.value,
         counted=counted,
-        started=_count_seconds(run_start, _parse_time(launch.started)),
+        started=None if run_start is None or start is None else round(start - run_start, 1),
         disturbed="" if launch.role is Role.PILOT else describe_interference(launch),
         error=escape_terminal(launch.error),
         centre=_round_seconds(compute_mean(launch)) if has_mean(launch) else None,
@@ -317,11 +317,6 @@ def _parse_time(text: str) -> float | None:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):
         return None
-
-
-def _count_seconds(run_start: float | None, start: float | None) -> float | None:
-    """Return the seconds between two times, rounded to 0.1; None if one is unknown."""
-    return None if run_start is None or start is None else round(start - run_start, 1)
 
 
 def make_chart(picture: Picture) -> Specification:

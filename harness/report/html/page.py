@@ -1,6 +1,6 @@
 """report.html: the sections as one self-contained page that also shows the launches behind each number."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,7 @@ from harness.model.scenario import Cell
 from harness.report import escape
 from harness.report.blocks import Block, Bold, Link, Section, Table, Where, Words
 from harness.report.comparisons import NO_VERDICT, is_settled
-from harness.report.html import data
-from harness.report.html.assets import FIRST, FLAME_STYLES, FLAMES, load_assets, make_policy, make_script, read_files
+from harness.report.html import assets, data
 from harness.report.markdown import summarize_folded
 from harness.report.templates import make_environment, mark_safe
 
@@ -23,48 +22,44 @@ if TYPE_CHECKING:
 WRAP_CHARACTERS = 40
 
 
-def render(results: Results, sections: Sequence[Section], *, cache: Path | None = None) -> str:
-    """Return the page of a run, with the sections that the page shows.
+def render(results: Results, sections: Sequence[Section], *, cache: Path | None = None) -> bytes:
+    """Return the page of a run in UTF-8, with the sections that the page shows.
 
     `cache` is a folder for files that can be regenerated.
     """
-    return "".join(_generate(results, sections, cache))
-
-
-def encode(results: Results, sections: Sequence[Section], *, cache: Path | None = None) -> bytes:
-    """Return the same page in UTF-8. A large page needs less memory as bytes than as text."""
-    page = BytesIO()
-    page.writelines(part.encode() for part in _generate(results, sections, cache))
-    return page.getvalue()
-
-
-def _generate(results: Results, sections: Sequence[Section], cache: Path | None) -> Iterator[str]:
-    """Return the parts of the page."""
-    page_assets = load_assets(cache=cache)
+    first, vega, last = scripts = assets.load_scripts(cache)
     visible_sections = [visible_section for section in sections if (visible_section := section.shown(Where.PAGE))]
-    page = _make_environment(results.found.cells).get_template("report.html.j2")
-    return page.generate(
+    template = _make_environment(results.found.cells).get_template("report.html.j2")
+    parts = template.generate(
         run=results.run,
         sections=visible_sections,
         # the table of all cells comes before the first section that isn't in report.md
         details=next((section for section in visible_sections[1:] if not section.shown(Where.PASTE)), None),
         data=data.dump(data.build(results, visible_sections)),
-        assets=page_assets,
-        policy=make_policy(page_assets.scripts),
+        style=assets.read_files(assets.STYLES),
+        first=first,
+        vega=vega,
+        last=last,
+        policy=assets.make_policy(scripts),
     )
+    # a large page needs less memory as bytes than as text
+    page = BytesIO()
+    page.writelines(part.encode() for part in parts)
+    return page.getvalue()
 
 
 def render_plain(run: Run, sections: Sequence[Section]) -> str:
     """Return a page with only these sections, without launches. Its scripts zoom and search flame graphs."""
     visible_sections = [visible_section for section in sections if (visible_section := section.shown(Where.PAGE))]
-    page, theme, flames = _make_environment(()).get_template("profile.html.j2"), make_script(FIRST), make_script(FLAMES)
-    return page.render(
+    theme, flames = assets.make_script(assets.FIRST), assets.make_script(assets.FLAMES)
+    template = _make_environment(()).get_template("profile.html.j2")
+    return template.render(
         run=run,
         sections=visible_sections,
-        style=read_files(FLAME_STYLES),
+        style=assets.read_files(assets.FLAME_STYLES),
         theme=theme,
         flames=flames,
-        policy=make_policy([theme, flames]),
+        policy=assets.make_policy([theme, flames]),
     )
 
 

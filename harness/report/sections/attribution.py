@@ -1,6 +1,7 @@
 """Attribution: the effect of each change on its own, and how pairs of changes interact."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from harness.analysis.attribution import Attribution
 from harness.analysis.effects import Effect
@@ -13,7 +14,7 @@ from harness.model.run import Plan
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
 from harness.report import format, names
-from harness.report.blocks import FILES, REST, Block, Column, Entry, Section, Text, tabulate
+from harness.report.blocks import FILES, REST, Block, Column, Entry, Section, Text, join_legends, tabulate
 from harness.report.comparisons import count_verdicts, describe_deciding
 from harness.report.phrases import (
     capitalize,
@@ -30,14 +31,12 @@ NAMED = 2
 #: If an axis has more levels than this, the levels are counted instead of listed.
 LEVELS = 6
 
-Line = tuple[Attribution, Effect]
-
 
 def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section with the main effects and interactions of each table, by device."""
     blocks = [block for attribution in results.attributions for block in _list_blocks(results, attribution)]
     if blocks:
-        explanation = Text(make_legend(results, results.attributions), True)
+        explanation = Text(_make_legend(results.attributions, join_legends(blocks)), True)
         yield Section("Effects of each change", "effects", [*blocks, explanation])
 
 
@@ -50,12 +49,7 @@ def _list_blocks(results: Results, attribution: Attribution) -> Iterator[Block]:
     yield from format_heading(results, attribution.scenario, device, where)
     yield Text(describe_effects(attribution, results.run.plan), where=where)
     caption = ", ".join(filter(None, ["Effects", attribution.scenario.title, device]))
-    yield tabulate(
-        caption,
-        make_columns(results),
-        [(attribution, effect) for effect in attribution.displayed_effects],
-        noun="effect",
-    )
+    yield tabulate(caption, _list_columns(results, attribution), attribution.displayed_effects, noun="effect")
     yield Text(describe_cells(attribution), True)
 
 
@@ -157,11 +151,10 @@ def _format_part(factor: float, interval: Interval | None) -> str:
     return f"{format.factor(factor)} ({format.format_interval(interval)})" if interval else format.factor(factor)
 
 
-def make_columns(results: Results) -> list[Column[Line]]:
-    """Return the columns of a table of effects."""
+def _list_columns(results: Results, attribution: Attribution) -> list[Column[Effect]]:
     margin = format.share(results.run.plan.margin)
     return [
-        Column("change", _name_line, is_label=True),
+        Column("change", partial(_name_effect, attribution), is_label=True),
         Column(
             f"{results.run.plan.clock.time} ratio",
             _make_ratio_entry,
@@ -173,25 +166,23 @@ def make_columns(results: Results) -> list[Column[Line]]:
         ),
         Column(
             "verdict",
-            lambda line: line[1].verdict or "",
+            lambda effect: effect.verdict or "",
             legend=f"Verdicts: slower if the ratio exceeds 1 by more than {margin}, faster if it is smaller by "
             "more than this, the same if it is within this margin, unclear if none of these is certain.",
             is_verdict=True,
             is_optional=True,
         ),
-        Column("remarks", lambda line: _make_remark(results, *line), is_optional=True),
+        Column("remarks", partial(_make_remark, results, attribution), is_optional=True),
     ]
 
 
-def _make_ratio_entry(line: Line) -> Entry:
-    effect = line[1]
+def _make_ratio_entry(effect: Effect) -> Entry:
     # an additional factor isn't a time
     verdict = None if effect.parts else effect.verdict
     return Entry(format.ratio_and_inverse(effect.estimate, verdict), order=effect.estimate.value)
 
 
-def _name_line(line: Line) -> str:
-    attribution, effect = line
+def _name_effect(attribution: Attribution, effect: Effect) -> str:
     return names.name_effect(attribution.scenario, effect) + (": additional factor" if effect.parts else "")
 
 
@@ -233,16 +224,11 @@ def _format_levels(levels: Sequence[str]) -> str:
     return f"{len(levels)}, {levels[0]} to {levels[-1]}" if len(levels) > LEVELS else ", ".join(levels)
 
 
-def make_legend(results: Results, attributions: Sequence[Attribution]) -> str:
-    """Explain the columns, once for all tables."""
-    text = tabulate(
-        "",
-        make_columns(results),
-        [(attribution, effect) for attribution in attributions for effect in attribution.displayed_effects],
-    ).legend
+def _make_legend(attributions: Sequence[Attribution], legend: str) -> str:
+    """Explain the tables, once for all of them. `legend` explains their columns."""
     has_environments = any(ENVIRONMENT in attribution.axes for attribution in attributions)
     sentences = [
-        text,
+        legend,
         f"All intervals of one table together have {format.level(LEVEL)} confidence, and so do its verdicts, and the "
         "intervals in its remarks."
         if any(attribution.rounds > 1 for attribution in attributions)

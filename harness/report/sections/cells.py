@@ -8,7 +8,7 @@ from harness.analysis.results import Results
 from harness.analysis.tables import MeasuredCell, ScenarioTable
 from harness.model.launch import Clock, Launch
 from harness.report import format, names
-from harness.report.blocks import Block, Column, Entry, Heading, Section, Text, tabulate
+from harness.report.blocks import Block, Column, Entry, Heading, Section, Text, join_legends, tabulate
 from harness.report.format import Unit, unit_of
 from harness.report.phrases import join_remarks
 from harness.report.sections.scenarios import REMARKS
@@ -46,7 +46,7 @@ def _list_blocks(
     note: str,
 ) -> Iterator[Block]:
     """Yield a table for each scenario, and then the meaning of the columns."""
-    legends: dict[str, None] = {}
+    cell_tables = []
     for table in results.tables:
         cells = results.measured[table.scenario.name]
         columns = [Column("cell", partial(names.name_measured, table), is_label=True), *make_columns(table, cells)]
@@ -56,9 +56,9 @@ def _list_blocks(
             if len(results.tables) > 1:
                 yield Heading(table.scenario.title)
             yield cell_table
-            legends |= dict.fromkeys([note, *(head.legend for head in cell_table.heads)])
-    if legends:
-        yield Text(" ".join(filter(None, legends)), True)
+            cell_tables.append(cell_table)
+    if cell_tables:
+        yield Text(" ".join(filter(None, [note, join_legends(cell_tables)])), True)
 
 
 def make_phase_columns(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:

@@ -193,13 +193,8 @@ def format_claim(results: Results, result: ClaimResult) -> str:
 def describe_outcome(results: Results, result: ClaimResult) -> tuple[str, str]:
     """Return the outcome of a claim, and a text with the claimed and measured values and the other environments."""
     claimed_place, claim = result.at, result.claim
-    parts = [
-        f": {_describe_place(results, result, claimed_place)}."
-        if claimed_place.estimate
-        else f": {claimed_place.why}."
-        if claimed_place.why
-        else "."
-    ]
+    finding = _describe_place(results, result, claimed_place) if claimed_place.estimate else claimed_place.why
+    parts = [f": {finding}." if finding else "."]
     if result.fixed:
         parts.append(
             f"Not seen in {_name_place(result.fixed)}, {format_measured(result.fixed)}; {result.fixed_between}."
@@ -223,7 +218,8 @@ def _describe_place(results: Results, result: ClaimResult, place: ClaimPlace) ->
         labels = names.list_labels(scenario, {axis: cell.axes[axis] for axis in axes})
         return " ".join([*([cell.environment] if has_two_environments else []), *labels])
 
-    worse, amount = name_side(place.worse), _format_amount(place)
+    decision = describe_deciding(place.compared.deciding) if place.compared else ""
+    worse, amount = name_side(place.worse), _format_amount(place, decision)
     if better is None:
         subject = {STEP: "a step"}.get(claim.of, claim.of) if claim.seconds else "each call"
         statement = f"{subject}{f' of {worse}' if worse else ''} {'takes' if claim.seconds else 'keeps'} {amount}"
@@ -232,16 +228,9 @@ def _describe_place(results: Results, result: ClaimResult, place: ClaimPlace) ->
     else:
         statement = f"{claim.of} of {worse} is {amount} the value of {name_side(better)}"
     condition = ", ".join(names.list_labels(scenario, claim.when))
-    context = ", ".join(
-        filter(
-            None,
-            [
-                f"on {result.machine}" if result.machine else "",
-                "" if has_two_environments else f"in {place.environment}",
-            ],
-        )
-    )
-    finding = f"{f'{context}, ' if context else ''}{statement}{f' ({condition})' if condition else ''}"
+    machine = f"on {result.machine}, " if result.machine else ""
+    environment = "" if has_two_environments else f"in {place.environment}, "
+    finding = f"{machine}{environment}{statement}{f' ({condition})' if condition else ''}"
     origin = f" ({claim.origin})" if claim.origin else ""
     reason = _explain_unclear(results, place, claim) if place.outcome is ClaimOutcome.UNCLEAR else place.why
     versions = describe_pythons(place.compared.pythons) if place.compared else ""
@@ -286,16 +275,13 @@ def format_claimed(claim: Claim) -> str:
 
 def format_measured(place: ClaimPlace) -> str:
     """Return the measured value with its interval: `12.3× (11.9 to 12.8)`; empty if there is no value."""
-    if place.estimate is None or place.outcome is ClaimOutcome.DIFFERENT_WORK:
+    return "" if place.outcome is ClaimOutcome.DIFFERENT_WORK else _format_amount(place)
+
+
+def _format_amount(place: ClaimPlace, decision: str = "") -> str:
+    """Return the measured value with its interval and the remark `decision`; empty if there is no value."""
+    if place.estimate is None:
         return ""
-    interval_text = format.bounds(place.estimate)
-    return f"{_format_value(place.estimate.value, place)}{f' ({interval_text})' if interval_text else ''}"
-
-
-def _format_amount(place: ClaimPlace) -> str:
-    """Return the measured value with its interval: `12.3× (11.9 to 12.8)`."""
-    assert place.estimate, "a place without an estimate can't have an amount"
-    decision = describe_deciding(place.compared.deciding) if place.compared else ""
     interval_text = "; ".join(filter(None, [format.bounds(place.estimate), decision]))
     return f"{_format_value(place.estimate.value, place)}{f' ({interval_text})' if interval_text else ''}"
 

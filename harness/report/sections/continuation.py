@@ -60,32 +60,25 @@ def make_advice(results: Results) -> Iterator[Block]:
     enough. Remarks in the tables have the number for each comparison. After a poor measurement, more rounds on the same
     machine aren't the advice.
     """
-    needs = _list_rounds_needed(results)
-    unclear = [(lookup, cell, needed) for lookup, cell, needed in needs if needed]
-    likely = [entry for entry in unclear if entry[2].is_likely]
-    command = command_to_continue(results)
-    if likely and not results.is_poor:
-        yield from _suggest_rounds(results, needs, len(unclear), likely)
+    unclear, command = _list_unclear(results), command_to_continue(results)
+    if any(needed.is_likely for *_, needed in unclear) and not results.is_poor:
+        yield from _suggest_rounds(results, unclear)
     elif command and not results.is_poor:
         yield Text(f"{explain_early_end(results)} To continue the run:", where=FILES)
         yield Code(command, where=FILES)
 
 
-def _suggest_rounds(
-    results: Results,
-    needs: Sequence[tuple[Lookup, Cell, RoundsNeeded | None]],
-    unclear_count: int,
-    likely: Sequence[tuple[Lookup, Cell, RoundsNeeded]],
-) -> Iterator[Block]:
+def _suggest_rounds(results: Results, unclear: Sequence[tuple[Lookup, Cell, RoundsNeeded]]) -> Iterator[Block]:
     noun = "result" if results.claims else "comparison"
-    rounds = _find_rounds(results, needs)
+    rounds = _find_rounds(results, unclear)
     settled_cells = [
         (lookup, cell)
-        for lookup, cell, needed in likely
-        if rounds is None or (lookup.rounds_of(cell) + needed.rounds <= rounds and not lookup.has_ended(cell))
+        for lookup, cell, needed in unclear
+        if needed.is_likely
+        and (rounds is None or (lookup.rounds_of(cell) + needed.rounds <= rounds and not lookup.has_ended(cell)))
     ]
-    which = f"{len(settled_cells)} of {unclear_count} unclear {noun}s"
-    if unclear_count == 1:
+    which = f"{len(settled_cells)} of {len(unclear)} unclear {noun}s"
+    if len(unclear) == 1:
         which = f"the unclear {noun}"
     if rounds is None:
         yield Text(_suggest_new_run(results.run.plan, which), where=REPORT)
@@ -123,39 +116,38 @@ def command_to_continue(results: Results) -> str:
 
 def find_rounds_to_settle(results: Results) -> int | None:
     """Return the total number of rounds that `make_advice` suggests; None if it suggests none."""
-    return None if results.machines else _find_rounds(results, _list_rounds_needed(results))
+    return None if results.machines else _find_rounds(results, _list_unclear(results))
 
 
-def _find_rounds(results: Results, needs: Sequence[tuple[Lookup, Cell, RoundsNeeded | None]]) -> int | None:
+def _find_rounds(results: Results, unclear: Sequence[tuple[Lookup, Cell, RoundsNeeded]]) -> int | None:
     """Return the number of rounds that `make_advice` suggests; None if no number is likely to be enough.
 
     Groups that can't be continued are omitted. The number isn't below the number of rounds of any other group that the
     command continues, because `--resume` refuses such a number.
     """
     totals = sorted(
-        lookup.rounds_of(cell) + rounds_needed.rounds
-        for lookup, cell, rounds_needed in needs
-        if rounds_needed and rounds_needed.is_likely and not lookup.has_ended(cell)
+        lookup.rounds_of(cell) + needed.rounds
+        for lookup, cell, needed in unclear
+        if needed.is_likely and not lookup.has_ended(cell)
     )
     counts = [results.found.rounds[name] for name in results.unsettled_groups]
     return max([totals[(len(totals) - 1) // 2], *counts]) if totals else None
 
 
-def _list_rounds_needed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
-    """Return the claims or the comparisons, each with the rounds that it needs for a verdict if it is unclear."""
+def _list_unclear(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded]]:
+    """Return the unclear claims or comparisons, each with the rounds that it needs for a verdict."""
     if results.claims:
         return [
-            (
-                results.found_of(result.claim.of),
-                place.worse,
-                place.settling if place.outcome is ClaimOutcome.UNCLEAR else None,
-            )
+            (results.found_of(result.claim.of), place.worse, place.settling)
             for result in results.claims
             for place in result.places
-            if place.estimate
+            if place.estimate and place.settling and place.outcome is ClaimOutcome.UNCLEAR
         ]
-    lines = list_all_lines(results)
-    return [(results.found_of(line.table.quantity), line.compared.cell, line.compared.settling) for line in lines]
+    return [
+        (results.found_of(line.table.quantity), line.compared.cell, line.compared.settling)
+        for line in list_all_lines(results)
+        if line.compared.settling
+    ]
 
 
 def explain_early_end(results: Results) -> str:

@@ -148,21 +148,18 @@ def _list_columns(results: Results, lines: Sequence[_HeadlineLine]) -> Iterator[
     has_one_scenario = len({shown_table.scenario.name for shown_table in tables.values()}) == 1
 
     def find_words(line: _HeadlineLine) -> list[str]:
-        line_table, row = line.answer.table, line.finding.row
-        scenario, place = (
-            (names.name_values(line_table) if has_one_scenario else line_table.scenario.name) if other_tables else "",
-            names.place(line_table, row, names.find_varying_axes(line_table)),
-        )
+        line_table, scenario = line.answer.table, ""
+        if other_tables:
+            scenario = names.name_values(line_table) if has_one_scenario else line_table.scenario.name
+        place = names.place(line_table, line.finding.row, names.find_varying_axes(line_table))
         context = {axis: value for axis, value in line.answer.context.items() if axis not in common}
         return [word for word in (scenario, *names.list_labels(line_table.scenario, context), place) if word]
 
     def make_label(line: _HeadlineLine) -> str:
+        words, (subject, base) = find_words(line), _name_sides(line.answer)
         if not has_one_scenario:
-            subject, base = _name_sides(line.answer)
-            scenario, *words = find_words(line)
+            scenario, *words = words
             return f"{scenario}: {', '.join([f'{subject} vs {base}', *words])}"
-        words = find_words(line)
-        subject, base = _name_sides(line.answer)
         if len(pairs) > 1 or not words:
             words = [subject if is_base_named else f"{subject} vs {base}", *words]
         return ", ".join([*([line.finding.row.machine] if results.machines else []), *words])

@@ -45,16 +45,15 @@ def make_sections(results: Results) -> Iterator[Section]:
     ]
     disagreements = [agreement for agreement in results.agreements if agreement.agrees is False]
     lines = [describe_difference(agreement) for agreement in disagreements[:LISTED]]
-    remainder = (
-        [f"and {counted(len(disagreements) - LISTED, 'more comparison')}"] if len(disagreements) > LISTED else []
-    )
+    if len(disagreements) > LISTED:
+        lines.append(f"and {counted(len(disagreements) - LISTED, 'more comparison')}")
     yield Section(
         "Machines",
         "machines",
         [
             tabulate("Machines", columns, machines, where=FILES),
             Text(explain_separate(machines), where=REPORT),
-            *([Items([*lines, *remainder], where=EVERYWHERE)] if lines else []),
+            *([Items(lines, where=EVERYWHERE)] if lines else []),
         ],
     )
 

@@ -218,10 +218,8 @@ def make_statements(results: Results) -> Iterator[Section]:
     deviating_names: list[str] = []
     for _, group in groupby(statements, key=lambda statement: statement.scenario.name):
         scenario_statements = list(group)
-        scenario, measured = (
-            scenario_statements[0].scenario,
-            {check.cell.environment for statement in scenario_statements for check in statement.checks},
-        )
+        scenario = scenario_statements[0].scenario
+        measured = {check.cell.environment for statement in scenario_statements for check in statement.checks}
         environments = [environment.name for environment in results.run.environments if environment.name in measured]
         lines = [line for statement in scenario_statements for line in _list_statement_lines(statement, environments)]
         caption = f"Statements, {scenario.title}"

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.results import Results
-from harness.analysis.statistics import Estimate
 from harness.analysis.verdicts import Verdict
 from harness.model.texts import joined
 from harness.report import format, names
@@ -37,9 +36,8 @@ class Stretch:
     def ratios(self) -> str:
         """The range of ratios, above 1: `13.6× to 13.9×`."""
         turned = self.verdict in (Verdict.FASTER, Verdict.LESS)
-        ratios = [point.takes.inverse if turned else point.takes for point in self.points]
-        ends: list[Estimate] = [choose(ratios, key=lambda ratio: ratio.value) for choose in (min, max)]
-        return " to ".join(dict.fromkeys(format.factor(end.value) for end in ends))
+        ratios = [(point.takes.inverse if turned else point.takes).value for point in self.points]
+        return " to ".join(dict.fromkeys(map(format.factor, (min(ratios), max(ratios)))))
 
 
 def find_lines(results: Results) -> Mapping[str, Sequence[ReleasePoint]]:
@@ -116,11 +114,9 @@ def _describe_line(results: Results, points: Sequence[ReleasePoint]) -> str:
         noun = f" {measure}" if verdict in (Verdict.MORE, Verdict.LESS) else ""
         if places:
             parts.append(f"{word}{noun}{'' if parts else f' than {base}'} in {joined(places)}")
-    margin = format.share(results.run.plan.margin)
-    others: dict[str, list[str]] = {f"the same within {margin}": [], "no clear difference": []}
+    same, unclear = f"the same within {format.share(results.run.plan.margin)}", "no clear difference"
+    others: dict[str, list[str]] = {same: [], unclear: []}
     for stretch in (stretch for stretch in stretches if not stretch.verdict):
         verdicts = {point.line.compared.verdict for point in stretch.points if point.line}
-        others["no clear difference" if verdicts != {Verdict.SAME} else f"the same within {margin}"].append(
-            stretch.name
-        )
+        others[same if verdicts == {Verdict.SAME} else unclear].append(stretch.name)
     return "; ".join([*parts, *(f"{words} in {joined(places)}" for words, places in others.items() if places)])

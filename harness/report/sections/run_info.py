@@ -193,16 +193,9 @@ def _describe_gpu_facts(gpu: Mapping[str, Any]) -> str:
 
 def list_facts(run: Run) -> list[tuple[str, str, str]]:
     """Return the recorded facts about the machine and the backend, each as source, label and value."""
-    by_source = {"machine": run.host, "backend": run.backend.to_dict()}
-    if run.machines:
-        by_source = {
-            name: values
-            for machine_facts in run.machines
-            for name, values in (
-                (machine_facts.label, machine_facts.host),
-                (f"{machine_facts.label}: backend", machine_facts.backend.to_dict()),
-            )
-        }
+    by_source = {} if run.machines else {"machine": run.host, "backend": run.backend.to_dict()}
+    for facts in run.machines:
+        by_source |= {facts.label: facts.host, f"{facts.label}: backend": facts.backend.to_dict()}
     return [(name, label, text) for name, values in by_source.items() for label, text in list_pairs(values)]
 
 

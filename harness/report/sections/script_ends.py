@@ -52,9 +52,8 @@ def _measure_until_end(results: Results, missing: Missing) -> str:
     seconds = launch.resources.get("wall_seconds", launch.seconds)
     duration_text = f"after {seconds:,.1f} s, " if missing.status is not Status.TIMEOUT and seconds else ""
     text = f" ({duration_text}peak memory until then: {format.bytes_(peak)}"
-    bytes_per_second = (
-        slope(get_later_half(points)) if (points := _read_points(launch.observations.get(RESIDENT))) else None
-    )
+    points = _read_points(launch.observations.get(RESIDENT))
+    bytes_per_second = slope(get_later_half(points)) if points else None
     if bytes_per_second is None:
         return f"{text})"
     growth_text = (

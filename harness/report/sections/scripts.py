@@ -48,27 +48,22 @@ def explain_all_missing(results: Results, reasons: Sequence[Missing]) -> bool:
 
 
 def _describe_script(results: Results, scenario: Scenario) -> Iterator[str]:
-    answers = {
-        (answer.table.quantity, answer.subject): answer
-        for answer in results.answers
-        if answer.table.scenario is scenario and answer.comparison.along == ENVIRONMENT
-    }
     yield from script_ends.describe_failures(results, scenario)
     if scenario.axes:  # programs of a file, or the values of --scan or of a setting
         own_answers = [answer for answer in results.answers if answer.table.scenario is scenario]
         yield from (describe_answer(results.run, answer) for answer in own_answers[:SETTINGS])
         return
-    subjects = list(dict.fromkeys(subject for _, subject in answers))
+    by_subject: dict[str, dict[str, Answer]] = {}
+    for answer in results.answers:
+        if answer.table.scenario is scenario and answer.comparison.along == ENVIRONMENT:
+            by_subject.setdefault(answer.subject, {})[answer.table.quantity] = answer
     by_environment = {
         output.cell.environment: output
         for output in compare_outputs(results.found, results.run.reference, [scenario.name])
     }
-    for subject in subjects:
-        by_quantity = {
-            quantity: answer for (quantity, compared_subject), answer in answers.items() if compared_subject == subject
-        }
+    for subject, by_quantity in by_subject.items():
         yield from _describe_compared(results, scenario, by_quantity, by_environment.get(subject))
-    if not subjects:
+    if not by_subject:
         yield from _describe_uncompared(results, scenario)
 
 
@@ -236,8 +231,14 @@ def _describe_compared(
         details = f"; its first call takes {_format_factor(first_call)} {comparison}" if first_call else ""
         yield _describe_first_row(results, f"A step of {scenario.script}", step, details)
     if whole_script:
-        cells = [whole_script.findings[0].compared.cell, whole_script.findings[0].compared.other]
-        has_import = any(_get_import_seconds(results, scenario, cell.environment) > 0.0 for cell in cells)
+        compared = whole_script.findings[0].compared
+        environments = (compared.cell.environment, compared.other.environment)
+        has_import = any(
+            launch.phases.get(IMPORT, 0.0) > 0.0
+            for cell in results.found.cells_of(scenario.name)
+            for launch in results.found.numbers.get(cell, ())
+            if cell.environment in environments
+        )
         pythons = _describe_pythons(whole_script)
         if own_work and has_import:
             whole = f"; with it, {_format_factor(whole_script)}{pythons}"
@@ -303,16 +304,6 @@ def _describe_pythons(answer: Answer) -> str:
     """Return the Python versions if they differ, because the Python version also affects the time."""
     pythons = answer.findings[0].compared.pythons
     return f" (Python {pythons[0]} and {pythons[1]})" if pythons else ""
-
-
-def _get_import_seconds(results: Results, scenario: Scenario, environment: str) -> float:
-    launches = (
-        launch
-        for cell, launches in results.found.numbers.items()
-        if cell.scenario == scenario.name and cell.environment == environment
-        for launch in launches
-    )
-    return max((launch.phases.get(IMPORT, 0.0) for launch in launches), default=0.0)
 
 
 def _describe_uncompared(results: Results, scenario: Scenario) -> Iterator[str]:

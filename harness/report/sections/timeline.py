@@ -73,17 +73,10 @@ def _describe_ending(stop: Stopped, groups: int, run: Run) -> str:
     plan, is_every_group, after = run.plan, stop.groups == groups, f"after {format_round_range(stop.rounds)}"
     if stop.reason is StopReason.ROUNDS and is_every_group and not plan.ends_early:
         return f"{format_round_range(stop.rounds)} in every group, as planned"
-    width = (
-        f"±{format.share(plan.precision)}"
-        if plan.precision
-        else "the width that the claims need"
-        if plan.claims
-        else ""
-    )
+    width = "the width that the claims need" if plan.claims else ""
+    clear = "with clear outcomes or at " if run.rules >= RULES_WITH_LOOKS_AT_CLAIMS else "at "
     if plan.precision:
-        clear = "with clear verdicts or at "
-    else:
-        clear = "with clear outcomes or at " if run.rules >= RULES_WITH_LOOKS_AT_CLAIMS else "at "
+        width, clear = f"±{format.share(plan.precision)}", "with clear verdicts or at "
     budget = f" of {format.duration(plan.budget_seconds)}" if plan.budget_seconds else ""
     budget = f"budget{budget} set by the suite" if plan.budget_is_wish and run.suite else f"budget{budget}"
     early_note = f": no interval is checked before round {stop.missed_check}" if stop.missed_check else ""
@@ -125,16 +118,12 @@ def _describe_by_time(results: Results) -> str:
         [sampling.measure_seconds for sampling in samplings if sampling.measure_seconds is not None]
     )
     pilot = "the pilot of each group determines the times: " if planned.is_open else ""
+    start = f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then"
+    shortest = f"at least {format_plain(planned.sample_seconds, 3)} s"
     if any(machine.turns for machine in results.each_machine.values()):
-        return (
-            f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then at least "
-            f"{format_plain(planned.sample_seconds, 3)} s in each turn"
-        )
+        return f"{start} {shortest} in each turn"
     is_single = {sampling.calls_per_sample == 1 for sampling in samplings}
-    size_text = f"in samples of at least {format_plain(planned.sample_seconds, 3)} s"
+    size_text = f"in samples of {shortest}"
     if True in is_single:
         size_text = f"{size_text}, and for percentiles of one step" if False in is_single else "in samples of one step"
-    return (
-        f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then measure{f' for {measure} s' if measure else ''} "
-        f"{size_text}"
-    )
+    return f"{start} measure{f' for {measure} s' if measure else ''} {size_text}"

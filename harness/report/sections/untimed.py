@@ -15,7 +15,7 @@ from harness.analysis.work_counts import COUNTS, MOST_ERROR, StepWork, fit_secon
 from harness.model.scenario import Cell
 from harness.model.texts import counted, joined
 from harness.report import format, names
-from harness.report.blocks import FILES, Block, Bold, Column, Entry, Items, Section, Table, Text, tabulate
+from harness.report.blocks import FILES, Block, Bold, Column, Entry, Items, Section, Text, join_legends, tabulate
 from harness.report.comparisons import list_lines
 from harness.report.phrases import describe_change, format_count, format_heading, list_names
 
@@ -67,9 +67,8 @@ _NUMBERS: Sequence[tuple[str, Callable[[OnDevice], float | None], str]] = (
 def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section on what ran on the GPU in a step of each cell, and on cells for which this is unknown."""
     blocks = [block for table in results.tables for block in _list_blocks(results, table)]
-    legends = dict.fromkeys(head.legend for block in blocks if isinstance(block, Table) for head in block.heads)
-    if legends:
-        blocks.append(Text(" ".join(filter(None, [_METHOD, *legends])), True, where=FILES))
+    if legend := join_legends(blocks):
+        blocks.append(Text(f"{_METHOD} {legend}", True, where=FILES))
     if blocks:
         yield Section("Time on the device", "on-device", blocks)
 

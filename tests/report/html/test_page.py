@@ -9,7 +9,7 @@ from harness.analysis.results import Results
 from harness.report import sections
 from harness.report.blocks import Block, Entry, Folded, Head, Line, Section, Table, Text, Where
 from harness.report.html import page as pages
-from harness.report.html.assets import load_assets
+from harness.report.html.assets import load_scripts
 from tests.factories import cell, cells, run
 from tests.report.formats.examples import HOSTILE, example, hostile, nothing, one_launch
 from tests.report.handmade import compared, everything, phases
@@ -57,12 +57,12 @@ class Reader(HTMLParser):
 
 def render(stored=example, contents: list[Section] | None = None) -> str:
     results = Results(*stored())
-    return pages.render(results, sections.build(results) if contents is None else contents)
+    return pages.render(results, sections.build(results) if contents is None else contents).decode()
 
 
 def render_blocks(*blocks: Block) -> str:
     first = Section("Title", "title", [Text("An answer.")])
-    text = pages.render(Results(run(), []), [first, Section("Section", "section", blocks)])
+    text = pages.render(Results(run(), []), [first, Section("Section", "section", blocks)]).decode()
     return text.split('<h2 id="section">Section</h2>')[1].split("</main>")[0]
 
 
@@ -97,7 +97,7 @@ def test_its_scripts_are_the_only_ones_that_run(page):
     (policy,) = page.find("meta", **{"http-equiv": "Content-Security-Policy"})
     content = policy["content"] or ""
     assert content.startswith("default-src 'none'; ")
-    for script in load_assets().scripts:
+    for script in load_scripts():
         assert script.source in content
     assert "unsafe-eval" not in content
     assert re.search(r"script-src ('sha256-[\w+/=]+' ?){3};", content)
@@ -126,7 +126,7 @@ def test_what_is_folded_may_hold_anything_but_an_unknown_block():
 
 
 def outside(text: str) -> str:
-    for script in load_assets().scripts:
+    for script in load_scripts():
         assert text.count(script.text) == 1
         text = text.replace(script.text, "")
     return text
