@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from harness.analysis import patches
 from harness.analysis.cells import cell_name
+from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
 from harness.analysis.work_equivalence import Work
@@ -61,7 +62,7 @@ class JudgedPatch:
 
 
 def judge(results: Results) -> JudgedPatch:
-    """Return the verdict of a run's comparisons along environments or versions.
+    """Return the verdict of a run's comparisons of times along environments or versions.
 
     A side that failed or did other work makes it invalid. Otherwise, a slower comparison decides, then a faster one, an
     unclear one, and the same. If the measurement is poor, the verdict is unclear.
@@ -69,7 +70,9 @@ def judge(results: Results) -> JudgedPatch:
     broken = [entry for entry in results.missing if entry.status in BROKEN and not entry.partial]
     reasons = [f"{cell_name(entry.cells[0])} {entry.status.value}: {entry.reason}" for entry in broken]
     lines: list[JudgedLine] = []
-    for line in sort_by_size(entry for entry in list_all_lines(results) if can_regress(entry.entry)):
+    # a quantity that isn't a time is more or less, which says neither that a patch is better nor that it is worse
+    times = (line for line in list_all_lines(results) if can_regress(line.entry) and is_time(line.entry.of))
+    for line in sort_by_size(times):
         verdict, own_reasons = _judge_line(results, line)
         ratio = line.compared.ratio
         ends = [round(ratio.interval.low, 4), round(ratio.interval.high, 4)] if ratio.interval else None

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from harness.analysis.results import Results
+from harness.analysis.verdicts import Verdict
 from harness.model.launch import Status
+from harness.model.scenario import PEAK, STEP, Comparison
 from harness.report import judged
+from harness.report.comparisons import list_all_lines
 from tests.analysis.test_work_counts import NEW, OLD, counts
-from tests.factories import broken, rounds, run
+from tests.factories import broken, rounds, run, scenario
 
 
 def judge(seconds: float, old: Mapping[str, Any] | None = None, new: Mapping[str, Any] | None = None) -> Any:
@@ -65,3 +68,15 @@ def test_a_side_that_fails_is_invalid_and_many_comparisons_stay_below_the_limit(
     text = judged.render(many)
     assert len(text.encode()) < 2000
     assert json.loads(text)["more"] > 3
+
+
+def test_more_memory_decides_nothing():
+    comparisons = [Comparison(name, "environment", of=of) for name, of in (("time", STEP), ("memory", PEAK))]
+    measured = [
+        replace(launch, resources={**launch.resources, "max_rss_bytes": 9e9 if launch.cell == NEW else 1e9})
+        for launch in rounds({OLD: 0.01, NEW: 0.008}, spread=0.001)
+    ]
+    results = Results(run([OLD, NEW], scenarios=[scenario(compare=comparisons)]), measured)
+    assert Verdict.MORE in [line.compared.verdict for line in list_all_lines(results)]
+    patch = judged.judge(results)
+    assert (patch.verdict, len(patch.comparisons)) == ("faster", 1)

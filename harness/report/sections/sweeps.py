@@ -14,7 +14,19 @@ from harness.model.launch import Clock
 from harness.model.scenario import CPUS, DEVICE, ENVIRONMENT
 from harness.model.texts import counted, joined
 from harness.report import format, names
-from harness.report.blocks import EVERYWHERE, Block, Column, Entry, Figure, Items, Section, Text, Where, tabulate
+from harness.report.blocks import (
+    EVERYWHERE,
+    Block,
+    Column,
+    Entry,
+    Figure,
+    Items,
+    Section,
+    Text,
+    Where,
+    join_legends,
+    tabulate,
+)
 from harness.report.charts import sweeps as sweeps_chart
 from harness.report.comparisons import NO_VERDICT
 from harness.report.phrases import capitalize, format_heading, join_remarks
@@ -179,14 +191,12 @@ def _list_verdicts(runs: Sequence[tuple[Verdict | None, Sequence[SizeVerdict]]],
 def _list_scaling(results: Results) -> Iterator[Section]:
     """Yield the section on scaling, if launches ran on different numbers of cores."""
     blocks: list[Block] = []
-    legend = ""
     for table, points in results.scaling:
         caption = f"Speed-up over cores, {names.name_table(table)}"
         points_table = tabulate(caption, make_scaling_columns(table, points), points, where=EVERYWHERE)
         blocks += [*format_heading(results, table.scenario, "", EVERYWHERE), points_table]
-        legend = points_table.legend
     if blocks:
-        yield Section("Scaling over cores", "scaling", [*blocks, Text(legend, True)])
+        yield Section("Scaling over cores", "scaling", [*blocks, Text(join_legends(blocks), True)])
 
 
 def make_scaling_columns(table: ScenarioTable, points: Sequence[ScalingPoint]) -> list[Column[ScalingPoint]]:
