@@ -11,6 +11,7 @@ from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
 from harness.analysis.work_equivalence import Work
 from harness.model.launch import BROKEN
+from harness.model.scenario import STEP
 from harness.report.comparisons import ComparisonLine, can_regress, explain_withheld, list_all_lines, sort_by_size
 from harness.report.escape import dump_json, escape_terminal
 from harness.report.sections import measurement
@@ -73,10 +74,11 @@ def judge(results: Results) -> JudgedPatch:
     # a quantity that isn't a time is more or less, which says neither that a patch is better nor that it is worse
     times = (line for line in list_all_lines(results) if can_regress(line.entry) and is_time(line.entry.of))
     for line in sort_by_size(times):
-        verdict, own_reasons = _judge_line(results, line)
+        name = line.name if line.entry.of == STEP else f"{line.name}, {line.entry.of}"
+        verdict, own_reasons = _judge_line(results, line, name)
         ratio = line.compared.ratio
         ends = [round(ratio.interval.low, 4), round(ratio.interval.high, 4)] if ratio.interval else None
-        lines.append(JudgedLine(escape_terminal(line.name, MOST_CHARACTERS), verdict, round(ratio.value, 4), ends))
+        lines.append(JudgedLine(escape_terminal(name, MOST_CHARACTERS), verdict, round(ratio.value, 4), ends))
         reasons += own_reasons
     deciding = next((line for verdict in _ORDER for line in lines if line.verdict is verdict), None)
     verdict = deciding.verdict if deciding and not broken else PatchVerdict.INVALID
@@ -97,9 +99,9 @@ def judge(results: Results) -> JudgedPatch:
     )
 
 
-def _judge_line(results: Results, line: ComparisonLine) -> tuple[PatchVerdict, Sequence[str]]:
+def _judge_line(results: Results, line: ComparisonLine, name: str) -> tuple[PatchVerdict, Sequence[str]]:
     """Return the verdict on a comparison, with the reasons for an invalid or unclear one and what wasn't checked."""
-    compared, name = line.compared, line.name
+    compared = line.compared
     if compared.verdict is Verdict.DIFFERENT_WORK:
         return PatchVerdict.INVALID, [f"{name}: the results differ: {compared.work.reason}"]
     if doubt := patches.find_cheat(results, compared):

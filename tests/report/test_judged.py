@@ -71,12 +71,17 @@ def test_a_side_that_fails_is_invalid_and_many_comparisons_stay_below_the_limit(
 
 
 def test_more_memory_decides_nothing():
-    comparisons = [Comparison(name, "environment", of=of) for name, of in (("time", STEP), ("memory", PEAK))]
+    comparisons = [
+        Comparison(name, "environment", of=of) for name, of in (("time", STEP), ("memory", PEAK), ("build", "build"))
+    ]
     measured = [
-        replace(launch, resources={**launch.resources, "max_rss_bytes": 9e9 if launch.cell == NEW else 1e9})
+        replace(launch, resources={"max_rss_bytes": 9e9 if launch.cell == NEW else 1e9}, phases={"build": 0.1})
         for launch in rounds({OLD: 0.01, NEW: 0.008}, spread=0.001)
     ]
     results = Results(run([OLD, NEW], scenarios=[scenario(compare=comparisons)]), measured)
     assert Verdict.MORE in [line.compared.verdict for line in list_all_lines(results)]
     patch = judged.judge(results)
-    assert (patch.verdict, len(patch.comparisons)) == ("faster", 1)
+    assert (patch.verdict, [line.what for line in patch.comparisons]) == (
+        "faster",
+        ["tf2.0 vs tf1.14", "tf2.0 vs tf1.14, build"],
+    )
