@@ -141,8 +141,7 @@ def _measure_plan(
 
     if dispatch.uses_several_places(request):
         printer.in_shards = True
-        merged = dispatch.run(planned, printer, command=command, wait=wait)
-        return merged.ended, merged.lacks
+        return dispatch.run(planned, printer, command=command, wait=wait)
     slots = dispatch.find_slots_for_shard(planned)
     return session.run(planned, printer, command=command, wait=wait, slots=slots), ()
 
@@ -186,10 +185,9 @@ def resume(
             from harness.fleet import dispatch  # noqa: PLC0415 - as in `_measure_plan`
 
             printer.in_shards = True
-            merged = dispatch.resume(
+            ended, missing_shards = dispatch.resume(
                 folder, printer, rounds=rounds, budget=budget, unsettled=unsettled, slots=request.slots, wait=wait
             )
-            ended, missing_shards = merged.ended, merged.lacks
         else:
             ended = session.resume(
                 folder, printer, backend=request.backend, wait=wait, rounds=rounds, budget=budget, unsettled=unsettled

@@ -309,7 +309,7 @@ class _Fleet:
             self._remove_merged()
             merged = merge([runs[number] for number in sorted(runs)], Path(), self.folder, self.asked.command)
         ended = replace(merged.ended, interrupted=self.is_stopped, refused=self.refused)
-        return replace(merged, ended=ended, lacks=[*failed, *merged.lacks])
+        return Merged(ended, [*failed, *merged.lacks])
 
     def _measure(self, numbers: Sequence[int]) -> None:
         """Measure shards at the same time. An interruption stops all of them."""
