@@ -47,9 +47,7 @@ def check(request: Request) -> None:
         raise typer.Exit(_prepare(planned))
     slots = None if request.slots in ("", AUTO) else int(request.slots)
     with handle_signals():
-        outcome = checking.check(
-            planned, lambda count: slot_plans.divide_into_slots(planned, count), slots, ProgressPrinter()
-        )
+        outcome = checking.check(planned, slots, ProgressPrinter())
     requested_slots = outcome.tried[0].slots if outcome.tried else outcome.safe
     for slot in slot_plans.divide_into_slots(planned, outcome.safe):
         typer.echo(f"{slot}")

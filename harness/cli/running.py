@@ -142,8 +142,9 @@ def _measure_plan(
     if dispatch.uses_several_places(request):
         printer.in_shards = True
         return dispatch.run(planned, printer, command=command, wait=wait)
-    slots = dispatch.find_slots_for_shard(planned)
-    return session.run(planned, printer, command=command, wait=wait, slots=slots), ()
+    slots = dispatch.find_slots(planned)
+    # a single slot is the whole machine
+    return session.run(planned, printer, command=command, wait=wait, slots=slots if len(slots) > 1 else ()), ()
 
 
 def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnClaim | None) -> Exit:
@@ -180,15 +181,13 @@ def resume(
     printer = ProgressPrinter()
     missing_shards: Sequence[str] = ()
     with handle_signals(printer.announce_stop):
-        rounds, budget = request.rounds, request.budget
         if (folder / "fleet.json").exists():
             from harness.fleet import dispatch  # noqa: PLC0415 - as in `_measure_plan`
 
             printer.in_shards = True
-            ended, missing_shards = dispatch.resume(
-                folder, printer, rounds=rounds, budget=budget, unsettled=unsettled, slots=request.slots, wait=wait
-            )
+            ended, missing_shards = dispatch.resume(folder, request, printer, unsettled=unsettled, wait=wait)
         else:
+            rounds, budget = request.rounds, request.budget
             ended = session.resume(
                 folder, printer, backend=request.backend, wait=wait, rounds=rounds, budget=budget, unsettled=unsettled
             )
