@@ -15,9 +15,7 @@ from harness.store.folder import RunFolder
 
 
 def clean(
-    run: Annotated[
-        str, typer.Argument(help="A run's id or folder. Default: every run.", autocompletion=completion.complete_runs)
-    ] = "",
+    run: Annotated[str, completion.RunFolderArgument(help="A run's id or folder. Default: every run.")] = "",
     caches: Annotated[
         bool, typer.Option("--caches", help="Also remove the cached GPU code that drivers compiled during runs.")
     ] = False,

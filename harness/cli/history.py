@@ -2,7 +2,7 @@
 
 import json as codec
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
@@ -36,8 +36,7 @@ Results = Annotated[Path, options.make_option("results")]
 @app.command()
 def add(
     runs: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[RUN]...", help="Folders of runs.", autocompletion=completion.complete_runs),
+        list[Path] | None, completion.RunFolderArgument(metavar="[RUN]...", help="Folders of runs.")
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Add every run in the folder of --results.")] = False,
     results: Results = Path("results"),
@@ -45,9 +44,9 @@ def add(
     """Add finished runs to the history. Runs that are already in the history are skipped."""
     if not runs and not all_:
         raise UsageError("No run is specified.", "Pass folders of runs, such as results/RUN, or use --all.")
-    left_out = _add_runs([*(runs or []), *(_find_run_folders(results) if all_ else [])])
-    if left_out:
-        say(f"{counted(len(left_out), 'run')} left out.")
+    left_out_count = _add_runs([*(runs or []), *(_find_run_folders(results) if all_ else [])])
+    if left_out_count:
+        say(f"{counted(left_out_count, 'run')} left out.")
         raise typer.Exit(Exit.CELLS_FAILED)
 
 
@@ -69,10 +68,9 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print the lists
     else:
         if not runs:
             say(f"The history {history.path} is empty. To add the runs in results/: harness history add --all")
-        for line in [*_format_runs(runs), *(f"{note.when}: {note.text}" for note in notes)]:
+        note_lines = [f"{note.when}: {note.text}" for note in notes]
+        for line in [*_format_runs(runs), *note_lines, *map(_format_decision, decisions)]:
             tell(escape(line))
-        for decision in decisions:
-            tell(escape(_format_decision(decision)))
     if history.left_out:
         raise typer.Exit(Exit.CELLS_FAILED)
 
@@ -86,7 +84,7 @@ def _format_runs(runs: Sequence["HistoryEntry"]) -> list[str]:
         )
         for run in runs
     ]
-    return format_columns(rows) if rows else []
+    return format_columns(rows)
 
 
 def _format_decision(decision: "Decision") -> str:
@@ -115,10 +113,14 @@ def show(
         typer.echo(codec.dumps([_make_document(entry) for entry in selection], indent=2))
     elif points:
         for series in selection:
-            tell("\n".join([_format_name(series), *(f"  {line}" for line in format_columns([*_make_rows(series)]))]))
+            lines = format_columns([_make_row(series, point) for point in series.points])
+            tell("\n".join([_format_name(series), *(f"  {line}" for line in lines)]))
     else:
         # the name, which can be long, comes last
-        rows = [(*_make_rows(entry)[-1], counted(len(entry.points), "run"), _format_name(entry)) for entry in selection]
+        rows = [
+            (*_make_row(series, series.points[-1]), counted(len(series.points), "run"), _format_name(series))
+            for series in selection
+        ]
         tell_lines(format_columns(rows))
 
 
@@ -180,25 +182,17 @@ def _find_run_folders(results: Path) -> list[Path]:
     return folders
 
 
-def _load_summaries(paths: Iterable[Path], left_out: list[Path]) -> Iterator["Summary"]:
-    """Yield the summaries of runs. For an invalid run, print the error and append its folder to `left_out`."""
-    from harness.history.summary import load_summary  # noqa: PLC0415 - `harness --help` needs none of it
+def _add_runs(paths: Sequence[Path]) -> int:
+    """Add runs, and print their number and the errors of invalid runs. Return the number of invalid runs."""
+    from harness.history.folder import History  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.history.summary import load_summary  # noqa: PLC0415
 
+    history, summaries = History.open(say), []
     for path in paths:
         try:
-            yield load_summary(path)
+            summaries.append(load_summary(path))
         except HarnessError as error:
-            left_out.append(path)
             say(f"Left out: {error}")
-
-
-def _add_runs(paths: Sequence[Path]) -> list[Path]:
-    """Add runs, and print their number. Return the runs that were left out."""
-    from harness.history.folder import History  # noqa: PLC0415 - `harness --help` needs none of it
-
-    left_out: list[Path] = []
-    history = History.open(say)
-    summaries = list(_load_summaries(paths, left_out))
     # merged runs first, because the history then has their parts
     added = [summary for summary in sorted(summaries, key=lambda entry: -len(entry.merged)) if history.add(summary)]
     for name in _find_renewed_machines(history.runs()) if paths else ():
@@ -212,7 +206,7 @@ def _add_runs(paths: Sequence[Path]) -> list[Path]:
     old_count = len(summaries) - len(added)
     remark = f", {old_count} {'was' if old_count == 1 else 'were'} already in it" if old_count else ""
     typer.echo(f"{counted(len(added), 'run')} added to {history.path}{remark}.")
-    return left_out
+    return len(paths) - len(summaries)
 
 
 def _find_baseline_problem(summary: "Summary") -> str:
@@ -246,23 +240,17 @@ def _format_name(series: "Series") -> str:
     return escape(f"{key.cell}{f' / {key.versus}' if key.versus else ''} on {machine}")
 
 
-def _make_rows(series: "Series") -> list[tuple[str, ...]]:
-    """Return a row per point: date, ratio with interval, time, and for a release line the version."""
-    from harness.environments.requested import is_line  # noqa: PLC0415 - `harness --help` needs none of it
-
-    has_line = is_line(series.key.environment)
-    return [_make_row(point, is_line=has_line) for point in series.points]
-
-
-def _make_row(point: "SeriesPoint", *, is_line: bool) -> tuple[str, ...]:
+def _make_row(series: "Series", point: "SeriesPoint") -> tuple[str, ...]:
+    """Return the row of a point: date, ratio with interval, time, and for a release line the version."""
     from harness.analysis.statistics import Estimate, Interval  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.environments.requested import is_line  # noqa: PLC0415
     from harness.report import format  # noqa: PLC0415
 
     ratio = ""
     if point.log_ratio is not None:
         ends = None if point.low is None or point.high is None else Interval(math.exp(point.low), math.exp(point.high))
         ratio = format.ratio(Estimate(math.exp(point.log_ratio), point.rounds, ends))
-    version = escape(point.origin.version) if is_line else ""
+    version = escape(point.origin.version) if is_line(series.key.environment) else ""
     if point.seconds is None:
         text = f"{point.status}: {point.reason}" if point.reason else point.status
         return _format_minute(point.started), ratio, escape(text), version
