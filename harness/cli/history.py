@@ -1,6 +1,5 @@
 """`harness history`."""
 
-import json as codec
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -12,7 +11,7 @@ import typer
 
 from harness.cli import completion, options
 from harness.cli.history_reports import alarm, find_series, report
-from harness.cli.messages import format_columns, say, tell, tell_lines
+from harness.cli.messages import format_columns, say, tell, tell_json, tell_lines
 from harness.history.request import ConfirmRequest, SeriesRequest
 from harness.model.errors import Exit, HarnessError, UsageError
 from harness.model.launch import Clock
@@ -62,9 +61,7 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print the lists
     runs, notes, decisions = history.runs(), history.notes(), history.decisions()
     if json:
         document: dict[str, list[Any]] = {"runs": runs, "notes": notes, "decisions": decisions}
-        typer.echo(
-            codec.dumps({name: [asdict(record) for record in records] for name, records in document.items()}, indent=2)
-        )
+        tell_json({name: [asdict(record) for record in records] for name, records in document.items()})
     else:
         if not runs:
             say(f"The history {history.path} is empty. To add the runs in results/: harness history add --all")
@@ -110,7 +107,7 @@ def show(
 
     selection = find_series(History.open(say), request)
     if json:
-        typer.echo(codec.dumps([_make_document(entry) for entry in selection], indent=2))
+        tell_json([_make_document(entry) for entry in selection])
     elif points:
         for series in selection:
             lines = format_columns([_make_row(series, point) for point in series.points])

@@ -1,6 +1,5 @@
 """The commands of `harness history` that evaluate all runs: `report` and `alarm`."""
 
-import json as codec
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.messages import say, tell
+from harness.cli.messages import say, tell, tell_json
 from harness.cli.report import save
 from harness.files import get_cache_dir
 from harness.history.request import SeriesRequest
@@ -105,7 +104,7 @@ def alarm(
         Path | None,
         typer.Option(metavar="FILE", help="The file nightly.toml, with the machines and the rules for changes."),
     ] = None,
-    as_json: Annotated[
+    json: Annotated[
         bool, typer.Option("--json", help="Print the necessary steps as JSON, for .github/nightly/issues.")
     ] = False,
 ) -> None:
@@ -130,8 +129,8 @@ def alarm(
         today=datetime.now(UTC).date(),
     )
     steps = tracked.plan_steps(alerts, existing_issues)
-    if as_json:
-        typer.echo(codec.dumps([step.document for step in steps], indent=2))
+    if json:
+        tell_json([step.document for step in steps])
         return
     if not steps:
         say("No slowdown is confirmed, so there is nothing to report.")

@@ -47,7 +47,7 @@ def run(
     With `json`, and `judge` or `exit_verdict`, the last document is the verdict (report/judged.py). If
     `by_history`, groups have only as many rounds as the history of this machine needs.
     """
-    planned = _plan(request, _read_unavailable(request), wait=wait)
+    planned = _plan(request, wait=wait)
     if by_history:
         planned = _shorten(planned)
     say_refused(planned.refused)
@@ -105,10 +105,9 @@ def _read_unavailable(request: session.Request | session.ProfileRequest) -> Mapp
     return dispatch.read_unavailable(request.results)
 
 
-def _plan(
-    request: session.Request | session.ProfileRequest, lacking: Mapping[str, UnavailableError] | None, *, wait: bool
-) -> session.Planned:
+def _plan(request: session.Request | session.ProfileRequest, *, wait: bool) -> session.Planned:
     """Plan a run. If it has other people's code and no containers, ask on a terminal whether the code may run."""
+    lacking = _read_unavailable(request)
     try:
         planned = session.plan(request, lacking, say=say, wait=wait)
         if planned.untrusted and not registry.is_contained(request.backend):
@@ -151,7 +150,7 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
     """Measure the claims of issues in a new run, and return the exit code."""
     from harness.upstream import repro as upstream  # noqa: PLC0415 - only this command needs it
 
-    planned = _plan(request, None, wait=wait)
+    planned = _plan(request, wait=wait)
     say_refused(planned.refused)
     printer = ProgressPrinter()
     with handle_signals(printer.announce_stop):

@@ -1,6 +1,5 @@
 """`harness scenarios`."""
 
-import json as codec
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +8,7 @@ import typer
 
 from harness import session
 from harness.cli import completion, documents
-from harness.cli.messages import format_columns, say_broken, tell_lines
+from harness.cli.messages import format_columns, say_broken, tell_json, tell_lines
 from harness.model import settings
 from harness.model.errors import Exit
 from harness.model.scenario import STEP
@@ -38,7 +37,7 @@ def list_scenarios(
     if json:
         rows = [{"name": name, **{key: row[key] for key in ("title", "tags", "path")}} for name, row in scenarios]
         suite_rows = [{"name": suite.name, "title": suite.title} for suite in suites.values()]
-        typer.echo(codec.dumps({"scenarios": rows, "suites": suite_rows}, indent=2))
+        tell_json({"scenarios": rows, "suites": suite_rows})
     else:
         tell_lines(f"{name}: {row['title']}" for name, row in scenarios)
         tell_lines(f"--suite {suite.name}: {suite.title}" for suite in suites.values())
@@ -59,7 +58,7 @@ def show(
     listing = session.scenarios.find_matching(name)
     descriptions = [session.scenarios.describe(scenario) for scenario in listing.scenarios.values()]
     if json:
-        typer.echo(codec.dumps(descriptions, indent=2))
+        tell_json(descriptions)
     else:
         texts = [
             "\n".join(map(escape, _list_lines(*pair)))
