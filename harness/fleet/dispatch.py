@@ -113,7 +113,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     if request.on:
         parcel, shard_request = pack(shard_request, planned.scenarios.values())
     words = [*shard_request.command()[1:], "--wait"]
-    places = open_places(request.on, slots, parcel, listener.say, words=words)
+    places = open_places(request.on, slots, parcel, listener, words=words)
     if not request.on:
         # prepare the environments once for all slots
         _wait_for_machine(listener, wait=wait)
@@ -193,7 +193,7 @@ def resume(path: Path, request: Request, listener: Listener, *, unsettled: bool 
         reason = "it doesn't accept --rounds and --budget" if longer else f"{PARCEL} has changed since"
         raise UsageError(f"{path} was measured on other machines, but {reason}.", "Start a new run.")
     count = int(request.slots) if request.slots.isdecimal() and not on else fleet_request.slots
-    places = open_places(on, count, parcel, listener.say, words=fleet_request.words, longer=longer)
+    places = open_places(on, count, parcel, listener, words=fleet_request.words, longer=longer)
     if not on:
         # if the command was killed just now, its shards are still stopping
         is_stopping = any(is_held(lock) for lock in (path / SHARDS).glob("*/*/.lock"))
@@ -234,22 +234,16 @@ def _read(path: Path, name: str) -> bytes:
 
 
 def open_places(
-    on: str,
-    slots: int,
-    parcel: bytes,
-    say: Callable[[str], object],
-    *,
-    words: Sequence[str],
-    longer: Sequence[str] = (),
+    on: str, slots: int, parcel: bytes, listener: Listener, *, words: Sequence[str], longer: Sequence[str] = ()
 ) -> Sequence[Place]:
     """Return the places where shards of the command `words` are measured: other machines, or slots of this machine."""
     if not on:
-        return [LocalPlace(f"slot {number}", say, longer) for number in range(1, slots + 1)]
+        return [LocalPlace(f"slot {number}", listener.say, longer) for number in range(1, slots + 1)]
     if on.startswith("ssh://"):
-        return [ssh.SshPlace(host, parcel, say) for host in ssh.parse_hosts(on)]
+        return [ssh.SshPlace(host, parcel, listener.say) for host in ssh.parse_hosts(on)]
     from harness.fleet import ray  # noqa: PLC0415 - only a Ray cluster needs it
 
-    return ray.open_cluster(on, parcel, say, needs_gpus=not {"--gpu", "--gpus"}.isdisjoint(words))
+    return ray.open_cluster(on, parcel, listener.say, needs_gpus=not {"--gpu", "--gpus"}.isdisjoint(words))
 
 
 def _wait_for_machine(listener: Listener, *, wait: bool) -> None:

@@ -205,11 +205,7 @@ def _describe_difference(one: Any, other: Any) -> str:
 def _list_groups(run: Run) -> set[str]:
     """Return the groups of the whole plan, including groups in which the run's machine couldn't measure any cell."""
     scenarios = {scenario.name: scenario for scenario in run.scenarios}
-    unavailable_groups = {
-        name_group(entry.cell, scenarios[entry.cell.scenario])
-        for entry in run.plan.unavailable
-        if entry.cell.scenario in scenarios
-    }
+    unavailable_groups = {name_group(entry.cell, scenarios[entry.cell.scenario]) for entry in run.plan.unavailable}
     elsewhere = run.plan.shard.elsewhere if run.plan.shard else {}
     return {group.name for group in run.plan.groups} | unavailable_groups | set(elsewhere)
 

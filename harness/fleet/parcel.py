@@ -6,6 +6,7 @@ import tempfile
 import zlib
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -77,9 +78,7 @@ def pack(request: Request, scenarios: Iterable[Scenario]) -> tuple[bytes, Reques
         def select(file: tarfile.TarInfo) -> tarfile.TarInfo | None:
             return None if "__pycache__" in file.name or file.issym() or file.islnk() else file
 
-        def add(path: Path, name: str) -> None:
-            archive.add(path, name, filter=select)
-
+        add = partial(archive.add, filter=select)
         add(Path(package_data.__file__).parent, "code/harness")
         if not package_data.IS_INSTALLED:  # an installed package contains these files
             for name in (*_PROJECT_FILES, "requirements.txt"):

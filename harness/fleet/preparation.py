@@ -42,7 +42,7 @@ def prepare_places(planned: Planned, listener: Listener) -> list[PreparedPlace]:
     short = replace(request, on="", slots="", rounds=1, warmup=0.0, measure=MEASURE, results=Request().results)
     parcel, short = pack(short, planned.scenarios.values())
     words = [*short.command()[1:], "--wait"]
-    places = dispatch.open_places(request.on, 1, parcel, listener.say, words=words)
+    places = dispatch.open_places(request.on, 1, parcel, listener, words=words)
     with ThreadPoolExecutor(len(places)) as pool:
         try:
             return list(pool.map(lambda place: _prepare(place, words), places))

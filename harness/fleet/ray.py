@@ -198,9 +198,8 @@ class RayPlace:
 
     def _submit(self, shard: str, words: Sequence[str]) -> str:
         """Start a job on the node, and return its id. Raises CannotRunHereError if the node has left the cluster."""
-        if self._options["entrypoint_label_selector"][_NODE] not in [
-            node.node_id for node in _list_nodes(self._client)
-        ]:
+        node_id = self._options["entrypoint_label_selector"][_NODE]
+        if all(node.node_id != node_id for node in _list_nodes(self._client)):
             raise CannotRunHereError("The node has left the Ray cluster.")
         script = "\n".join([_UNPACK, make_remote_script([*words, *self._slot_words]), _MEASURE])
         with tempfile.TemporaryDirectory() as folder:
