@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import completion, options
-from harness.cli.history_reports import alarm, find_series, report
+from harness.cli.history_reports import alarm, find_series, open_history, report
 from harness.cli.messages import format_columns, say, tell, tell_json, tell_lines
 from harness.history.request import ConfirmRequest, SeriesRequest
 from harness.model.errors import Exit, HarnessError, UsageError
@@ -41,10 +41,31 @@ def add(
     results: Results = Path("results"),
 ) -> None:
     """Add finished runs to the history. Runs that are already in the history are skipped."""
+    from harness.history.summary import load_summary  # noqa: PLC0415 - `harness --help` needs none of it
+
     if not runs and not all_:
         raise UsageError("No run is specified.", "Pass folders of runs, such as results/RUN, or use --all.")
-    left_out_count = _add_runs([*(runs or []), *(_find_run_folders(results) if all_ else [])])
-    if left_out_count:
+    paths = [*(runs or []), *(_find_run_folders(results) if all_ else [])]
+    history, summaries = open_history(), []
+    for path in paths:
+        try:
+            summaries.append(load_summary(path))
+        except HarnessError as error:
+            say(f"Left out: {error}")
+    # merged runs first, because the history then has their parts
+    added = [summary for summary in sorted(summaries, key=lambda entry: -len(entry.merged)) if history.add(summary)]
+    for name in _find_renewed_machines(history.runs()):
+        say(
+            f"The machine {name} had a different id in each of its last {_NEW_IDS} runs, so each run starts new "
+            "time series. To continue the series of one machine, set HARNESS_MACHINE_ID, or id in nightly.toml."
+        )
+    newest_summary = max(added, key=lambda summary: summary.started, default=None)
+    if newest_summary and (problem := _find_baseline_problem(newest_summary)):
+        say(f"{problem} As the first -e of the run, pass an environment that doesn't change, such as -e tf2.15.")
+    old_count = len(summaries) - len(added)
+    remark = f", {old_count} {'was' if old_count == 1 else 'were'} already in it" if old_count else ""
+    typer.echo(f"{counted(len(added), 'run')} added to {history.path}{remark}.")
+    if left_out_count := len(paths) - len(summaries):
         say(f"{counted(left_out_count, 'run')} left out.")
         raise typer.Exit(Exit.CELLS_FAILED)
 
@@ -55,9 +76,7 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print the lists
 
     If files of the history are damaged, it lists the others, and exits with code 1.
     """
-    from harness.history.folder import History  # noqa: PLC0415 - `harness --help` needs none of it
-
-    history = History.open(say)
+    history = open_history()
     runs, notes, decisions = history.runs(), history.notes(), history.decisions()
     if json:
         document: dict[str, list[Any]] = {"runs": runs, "notes": notes, "decisions": decisions}
@@ -103,9 +122,7 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
 ) -> None:
     """Show time series: the ratio of a cell to its baseline, by run."""
-    from harness.history.folder import History  # noqa: PLC0415 - `harness --help` needs none of it
-
-    selection = find_series(History.open(say), request)
+    selection = find_series(open_history(), request)
     if json:
         tell_json([_make_document(entry) for entry in selection])
     elif points:
@@ -127,8 +144,7 @@ def note(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The text of the note.")],
 ) -> None:
     """Add a note to a date. Charts and lists show the note."""
-    from harness.history.folder import History  # noqa: PLC0415 - `harness --help` needs none of it
-    from harness.history.series import convert_to_utc  # noqa: PLC0415
+    from harness.history.series import convert_to_utc  # noqa: PLC0415 - `harness --help` needs none of it
 
     try:
         datetime.fromisoformat(when)
@@ -136,7 +152,7 @@ def note(
         raise UsageError(f"Invalid date {when!r}.", "Example: 2026-11-22 or 2026-11-22T04:10:00Z.") from None
     if not text.strip():
         raise UsageError("The text of the note is empty.", 'Example: harness history note 2026-11-22 "driver 575"')
-    History.open(say).note(when if len(when) == 10 else convert_to_utc(when), text.strip())
+    open_history().note(when if len(when) == 10 else convert_to_utc(when), text.strip())
 
 
 app.command()(report)
@@ -156,11 +172,10 @@ def confirm(
     It measures both sides in one run, and adds the verdict to the history.
     """
     from harness.cli import confirm  # noqa: PLC0415 - not needed for --help
-    from harness.history.folder import History  # noqa: PLC0415
 
     files = [Path(scenario) for scenario in request.scenarios if scenario.endswith(".py")]
     stems = [Path(scenario).stem if scenario.endswith(".py") else scenario for scenario in request.scenarios]
-    history = History.open(say)
+    history = open_history()
     selection = find_series(history, replace(request, scenarios=stems))
     suspected = confirm.find_suspected(history, selection, request.confirmations)
     if not (all_suspected or request.scenarios or request.environments or request.axes):
@@ -177,33 +192,6 @@ def _find_run_folders(results: Path) -> list[Path]:
     if not folders:
         raise UsageError(f"{results} doesn't contain any runs.", _FOLDER_ADVICE)
     return folders
-
-
-def _add_runs(paths: Sequence[Path]) -> int:
-    """Add runs, and print their number and the errors of invalid runs. Return the number of invalid runs."""
-    from harness.history.folder import History  # noqa: PLC0415 - `harness --help` needs none of it
-    from harness.history.summary import load_summary  # noqa: PLC0415
-
-    history, summaries = History.open(say), []
-    for path in paths:
-        try:
-            summaries.append(load_summary(path))
-        except HarnessError as error:
-            say(f"Left out: {error}")
-    # merged runs first, because the history then has their parts
-    added = [summary for summary in sorted(summaries, key=lambda entry: -len(entry.merged)) if history.add(summary)]
-    for name in _find_renewed_machines(history.runs()) if paths else ():
-        say(
-            f"The machine {name} had a different id in each of its last {_NEW_IDS} runs, so each run starts new "
-            "time series. To continue the series of one machine, set HARNESS_MACHINE_ID, or id in nightly.toml."
-        )
-    newest_summary = max(added, key=lambda summary: summary.started, default=None)
-    if newest_summary and (problem := _find_baseline_problem(newest_summary)):
-        say(f"{problem} As the first -e of the run, pass an environment that doesn't change, such as -e tf2.15.")
-    old_count = len(summaries) - len(added)
-    remark = f", {old_count} {'was' if old_count == 1 else 'were'} already in it" if old_count else ""
-    typer.echo(f"{counted(len(added), 'run')} added to {history.path}{remark}.")
-    return len(paths) - len(summaries)
 
 
 def _find_baseline_problem(summary: "Summary") -> str:
