@@ -60,9 +60,7 @@ def compare(
         typer.echo(escape.dump_json(changes.make_document(pair)), nl=False)
     else:
         terminal.show(changes.make_sections(pair))
+    if fail_on and pair.changes.broken:  # failures take precedence over slower cells
+        raise typer.Exit(Exit.CELLS_FAILED)
     if fail_on:
-        # failures take precedence over slower cells
-        is_broken = bool(pair.changes.broken)
-        raise typer.Exit(
-            Exit.CELLS_FAILED if is_broken else choose_gate_exit(session.gate(pair), "No cell has a verdict")
-        )
+        raise typer.Exit(choose_gate_exit(session.gate(pair), "No cell has a verdict"))
