@@ -70,10 +70,9 @@ class _WithExamples:
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Parse the arguments. Raises UsageError. For shell completion, don't convert the values."""
-        if ctx.resilient_parsing:
-            from harness.cli.completion_server import read_as_typed  # noqa: PLC0415 - see there
-
-            return read_as_typed(self, ctx, args)
+        if ctx.resilient_parsing:  # to convert values, typer imports pydantic, which is slow
+            ctx.params, ctx.args, _ = self.make_parser(ctx).parse_args(args)  # type: ignore[attr-defined]
+            return list(ctx.args)
         ctx.meta[_BRIEF] = "-h" in args
         for param in self.get_params(ctx):  # type: ignore[attr-defined]
             param._runtime_param = _Conversion

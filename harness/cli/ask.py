@@ -1,13 +1,12 @@
 """`harness ask`."""
 
-import json as codec
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.messages import tell
+from harness.cli.messages import tell, tell_json
 from harness.model.errors import NothingSelectedError
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def ask(
             f"No stored result matches {question!r}.", "To measure your own code: harness run FILE -e tf2.15,tf2.16"
         )
     if json:
-        typer.echo(codec.dumps([asdict(entry) for entry in entries], indent=2))
+        tell_json([asdict(entry) for entry in entries])
     else:
         tell("\n".join(line for entry in entries for line in _list_lines(entry)))
 

@@ -12,9 +12,7 @@ from harness.session.options import split_names
 
 
 def bundle(
-    run: Annotated[
-        Path, typer.Argument(help="The folder of a run, under results/.", autocompletion=completion.complete_runs)
-    ],
+    run: Annotated[Path, completion.RunFolderArgument(help="The folder of a run, under results/.")],
     scenarios: Annotated[
         list[str] | None, options.make_option("scenarios", help="The scenario of the cells to bundle (one or two).")
     ] = None,

@@ -9,15 +9,13 @@ from harness.backends import registry
 from harness.cli import completion
 from harness.machine.lock import hold_machine, hold_run_lock
 from harness.model.errors import CannotRunHereError
-from harness.model.texts import counted
+from harness.model.texts import counted, joined
 from harness.project import Project
 from harness.store.folder import RunFolder
 
 
 def clean(
-    run: Annotated[
-        str, typer.Argument(help="A run's id or folder. Default: every run.", autocompletion=completion.complete_runs)
-    ] = "",
+    run: Annotated[str, completion.RunFolderArgument(help="A run's id or folder. Default: every run.")] = "",
     caches: Annotated[
         bool, typer.Option("--caches", help="Also remove the cached GPU code that drivers compiled during runs.")
     ] = False,
@@ -29,7 +27,8 @@ def clean(
     from harness.machine.gpu import clocks  # noqa: PLC0415 - not needed for --help
 
     removals, kept_caches, removed_count = [], [], 0
-    run_id = Path(run).resolve().name if run else ""
+    folder = Path(run)
+    run_id = folder.resolve().name if run else ""
     # a run in progress holds its lock or the machine's lock, so its files aren't removed
     with hold_run_lock(run_id) if run_id else hold_machine():
         for backend in registry.open_all(Project.find().root):
@@ -42,15 +41,12 @@ def clean(
                 kept_caches += backend.caches()
             except CannotRunHereError as error:
                 removals.append(f"no {backend.leftovers} ({error.message.splitlines()[0]})")
-        *first_parts, last_part = removals
-        typer.echo(f"Removed {', '.join(first_parts)} and {last_part}." if first_parts else f"Removed {last_part}.")
-        if run and not (removed_count or Path(run).exists() or Path("results", run_id).exists()):
+        typer.echo(f"Removed {joined(removals)}.")
+        if run and not (removed_count or folder.exists() or Path("results", run_id).exists()):
             typer.echo(f"Nothing of a run {run!r} was found on this machine.")
-        if run:
-            folder = Path(run)
-            # the folder of a run that was killed before its first launch
-            if RunFolder.is_unbegun(folder) and RunFolder(folder).discard():
-                typer.echo(f"Removed {folder}: its run was killed before it launched anything.")
+        # the folder of a run that was killed before its first launch
+        if run and RunFolder.is_unbegun(folder) and RunFolder(folder).discard():
+            typer.echo(f"Removed {folder}: its run was killed before it launched anything.")
         unlocked_count = 0 if run else clocks.unlock()
     if unlocked_count:
         typer.echo(f"Unlocked the clocks of {counted(unlocked_count, 'GPU')}.")

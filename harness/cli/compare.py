@@ -15,22 +15,11 @@ from harness.session.request import CompareRequest
 
 FirstRun = Annotated[
     Path | None,
-    typer.Argument(
-        metavar="RUN_A",
-        help="The folder of the first run, under results/. Default: compare the newest two runs.",
-        show_default=False,
-        autocompletion=completion.complete_runs,
+    completion.RunFolderArgument(
+        metavar="RUN_A", help="The folder of the first run, under results/. Default: compare the newest two runs."
     ),
 ]
-SecondRun = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="RUN_B",
-        help="The run to compare with RUN_A.",
-        show_default=False,
-        autocompletion=completion.complete_runs,
-    ),
-]
+SecondRun = Annotated[Path | None, completion.RunFolderArgument(metavar="RUN_B", help="The run to compare with RUN_A.")]
 FailOn = Annotated[
     options.FailOn | None, Option("Exit with 5 if a cell is slower in RUN_B, and with 1 if a cell failed there.")
 ]
@@ -71,9 +60,7 @@ def compare(
         typer.echo(escape.dump_json(changes.make_document(pair)), nl=False)
     else:
         terminal.show(changes.make_sections(pair))
+    if fail_on and pair.changes.broken:  # failures take precedence over slower cells
+        raise typer.Exit(Exit.CELLS_FAILED)
     if fail_on:
-        # failures take precedence over slower cells
-        is_broken = bool(pair.changes.broken)
-        raise typer.Exit(
-            Exit.CELLS_FAILED if is_broken else choose_gate_exit(session.gate(pair), "No cell has a verdict")
-        )
+        raise typer.Exit(choose_gate_exit(session.gate(pair), "No cell has a verdict"))

@@ -5,6 +5,7 @@ A shell runs this code whenever the user presses TAB, so everything here must be
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -81,6 +82,10 @@ def complete_runs(context: typer.Context, incomplete: str) -> list[str]:
         *sorted(folders, reverse=True),
         *(path for path in paths if path.endswith("/") and path[:-1] not in folders),
     ]
+
+
+#: An argument of a command: folders of runs.
+RunFolderArgument = partial(typer.Argument, show_default=False, autocompletion=complete_runs)
 
 
 def _list_paths(partial_path: str) -> list[str]:

@@ -24,15 +24,6 @@ def complete_line(app: typer.Typer, line: str) -> str:
         return ""
 
 
-def read_as_typed(command: Any, context: Any, words: list[str]) -> list[str]:
-    """Parse arguments like a command's `parse_args`, but without converting the values.
-
-    To convert values, typer imports pydantic, which is slow.
-    """
-    context.params, context.args, _ = command.make_parser(context).parse_args(words)
-    return list(context.args)
-
-
 def _split_words(line: str) -> list[str]:
     """Split a command line into words. An open quote or backslash at its end is accepted."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=False)

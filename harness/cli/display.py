@@ -35,7 +35,7 @@ def show_preparation() -> Iterator[backend.Progress]:
 def show_launches(run: Run) -> Iterator[WalkListener]:
     """Yield a listener that shows the progress of launches on stderr."""
     if sys.stderr.isatty():
-        launches = LiveLaunches(run)
+        launches = LiveLaunches(run, Console(stderr=True))
         with launches.live:
             yield launches
     else:
@@ -83,14 +83,12 @@ class LiveLaunches(LaunchCounter):
     For a launch without a result, it prints a permanent line.
     """
 
-    def __init__(self, run: Run, console: Console | None = None) -> None:
+    def __init__(self, run: Run, console: Console) -> None:
         super().__init__(run)
         self._first_role = Role.PROFILE if self._plan.profile_calls else Role.PILOT
         self._stage = ""
         # drawing uses CPU time during the measurement, so it is done only twice per second
-        self.live = _make_progress(
-            console or Console(stderr=True), BarColumn(24), words="{task.description}", refreshes=2
-        )
+        self.live = _make_progress(console, BarColumn(24), words="{task.description}", refreshes=2)
         self._task = self.live.add_task("", total=self.total)
 
     def begin(self, cell: Cell, number: int) -> None:

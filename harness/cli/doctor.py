@@ -1,6 +1,5 @@
 """`harness doctor`: the noise of this machine, its support for containers and GPUs, and what to change."""
 
-import json as codec
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +7,7 @@ import typer
 
 from harness import session
 from harness.cli import completion, options
-from harness.cli.messages import say
+from harness.cli.messages import say, tell_json
 from harness.model.errors import Exit
 from harness.report.escape import escape_terminal
 
@@ -46,7 +45,10 @@ def doctor(  # noqa: PLR0917 - the command's options
     prerequisites = session.doctor.check_prerequisites(environments or [], gpu=gpu, gpus=gpus)
     noise = session.doctor.measure_cpu_noise(cpus, seconds, say) if listen else {"checks": []}
     document = {**noise, **prerequisites, "checks": [*noise["checks"], *prerequisites["checks"]]}
-    typer.echo(codec.dumps(document, indent=2) if json else _format_text(document))
+    if json:
+        tell_json(document)
+    else:
+        typer.echo(_format_text(document))
     if (gpu or gpus) and any(check["level"] == "bad" for check in prerequisites["checks"]):
         raise typer.Exit(Exit.CANNOT_RUN_HERE)
 

@@ -63,7 +63,7 @@ def print_error(error: str, advice: str, code: Exit) -> None:
 def with_json(command: Callable[..., None], name: str) -> Callable[..., None]:
     """Return the command with the option --json, unless it has one. With it, it prints only a ResultDocument."""
     parameters = inspect.signature(command, eval_str=True).parameters
-    if parameters.keys() & {"json", "as_json"}:
+    if "json" in parameters:
         return command
 
     @functools.wraps(command)

@@ -1,6 +1,5 @@
 """`--dry-run`: the launches, their estimated duration, and what is built first, as text or JSON."""
 
-import json as codec
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -10,7 +9,7 @@ import typer
 
 from harness import session
 from harness.cli import documents
-from harness.cli.messages import say, say_refused, wrap_lines
+from harness.cli.messages import say, say_refused, tell_json, wrap_lines
 from harness.model.errors import CannotRunHereError, Exit, UsageError
 from harness.model.run import Shard, Unavailable, describe_fallbacks
 from harness.model.scenario import Cell
@@ -21,27 +20,23 @@ def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool
     """Print the plan, and return the exit code. Raises CannotRunHereError if no cell can be launched."""
     planned = session.plan(request, say=say, builds=False)
     say_refused(planned.refused)
-    outlook, refusal = session.estimate_duration(planned), _find_refusal(planned)
+    outlook = session.estimate_duration(planned)
+    refusal = None
+    try:
+        planned.refuse_nothing()
+    except CannotRunHereError as error:
+        refusal = error
     if json:
         document = _make_document(planned, outlook)
         if refusal:
             document |= asdict(documents.ErrorDocument(refusal.message, refusal.advice, refusal.exit))
             documents.printed_errors.append(refusal)
-        typer.echo(codec.dumps(document, indent=2))
+        tell_json(document)
     else:
         typer.echo(wrap_lines("\n".join(map(escape, _list_lines(planned, outlook))), sys.stdout))
     if refusal:
         raise refusal
     return Exit.CELLS_FAILED if planned.refused else Exit.OK
-
-
-def _find_refusal(planned: "session.Planned") -> CannotRunHereError | None:
-    """Return the error if no cell can be launched."""
-    try:
-        planned.refuse_nothing()
-    except CannotRunHereError as error:
-        return error
-    return None
 
 
 def show_rest(path: Path, request: "session.Request", *, unsettled: bool, json: bool = False) -> Exit:
@@ -57,7 +52,7 @@ def show_rest(path: Path, request: "session.Request", *, unsettled: bool, json: 
     seconds = min(seconds, request.budget or seconds)
     if json:
         groups = [{"group": name, "launches": count} for name, (count, _) in rest.items()]
-        typer.echo(codec.dumps({"run": str(path), "groups": groups, "seconds": round(seconds, 1)}, indent=2))
+        tell_json({"run": str(path), "groups": groups, "seconds": round(seconds, 1)})
         return Exit.OK
     lines = [f"{name}: {counted(count, 'launch')}" for name, (count, _) in rest.items()]
     total = f"In all at most {counted(launches, 'launch')}, about {_format_rounded(seconds)} at the speed so far."

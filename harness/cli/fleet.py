@@ -47,9 +47,7 @@ def check(request: Request) -> None:
         raise typer.Exit(_prepare(planned))
     slots = None if request.slots in ("", AUTO) else int(request.slots)
     with handle_signals():
-        outcome = checking.check(
-            planned, lambda count: slot_plans.divide_into_slots(planned, count), slots, ProgressPrinter()
-        )
+        outcome = checking.check(planned, slots, ProgressPrinter())
     requested_slots = outcome.tried[0].slots if outcome.tried else outcome.safe
     for slot in slot_plans.divide_into_slots(planned, outcome.safe):
         typer.echo(f"{slot}")
@@ -69,10 +67,10 @@ def _prepare(planned: "session.Planned") -> Exit:
     from harness.fleet import preparation  # noqa: PLC0415
 
     with handle_signals():
-        places = preparation.prepare_places(planned, ProgressPrinter())
-    for place in places:
-        typer.echo(f"{place.name}: {place.problem or f'ready after {place.seconds:.0f} s'}")
-    return Exit.CANNOT_RUN_HERE if any(place.problem for place in places) else Exit.OK
+        results = preparation.prepare_places(planned, ProgressPrinter())
+    for line, _ in results:
+        typer.echo(line)
+    return Exit.OK if all(can_measure for _, can_measure in results) else Exit.CANNOT_RUN_HERE
 
 
 @app.command()

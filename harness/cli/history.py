@@ -1,8 +1,7 @@
 """`harness history`."""
 
-import json as codec
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import completion, options
-from harness.cli.history_reports import alarm, find_series, report
-from harness.cli.messages import format_columns, say, tell, tell_lines
+from harness.cli.history_reports import alarm, find_series, open_history, report
+from harness.cli.messages import format_columns, say, tell, tell_json, tell_lines
 from harness.history.request import ConfirmRequest, SeriesRequest
 from harness.model.errors import Exit, HarnessError, UsageError
 from harness.model.launch import Clock
@@ -36,18 +35,38 @@ Results = Annotated[Path, options.make_option("results")]
 @app.command()
 def add(
     runs: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[RUN]...", help="Folders of runs.", autocompletion=completion.complete_runs),
+        list[Path] | None, completion.RunFolderArgument(metavar="[RUN]...", help="Folders of runs.")
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Add every run in the folder of --results.")] = False,
     results: Results = Path("results"),
 ) -> None:
     """Add finished runs to the history. Runs that are already in the history are skipped."""
+    from harness.history.summary import load_summary  # noqa: PLC0415 - `harness --help` needs none of it
+
     if not runs and not all_:
         raise UsageError("No run is specified.", "Pass folders of runs, such as results/RUN, or use --all.")
-    left_out = _add_runs([*(runs or []), *(_find_run_folders(results) if all_ else [])])
-    if left_out:
-        say(f"{counted(len(left_out), 'run')} left out.")
+    paths = [*(runs or []), *(_find_run_folders(results) if all_ else [])]
+    history, summaries = open_history(), []
+    for path in paths:
+        try:
+            summaries.append(load_summary(path))
+        except HarnessError as error:
+            say(f"Left out: {error}")
+    # merged runs first, because the history then has their parts
+    added = [summary for summary in sorted(summaries, key=lambda entry: -len(entry.merged)) if history.add(summary)]
+    for name in _find_renewed_machines(history.runs()):
+        say(
+            f"The machine {name} had a different id in each of its last {_NEW_IDS} runs, so each run starts new "
+            "time series. To continue the series of one machine, set HARNESS_MACHINE_ID, or id in nightly.toml."
+        )
+    newest_summary = max(added, key=lambda summary: summary.started, default=None)
+    if newest_summary and (problem := _find_baseline_problem(newest_summary)):
+        say(f"{problem} As the first -e of the run, pass an environment that doesn't change, such as -e tf2.15.")
+    old_count = len(summaries) - len(added)
+    remark = f", {old_count} {'was' if old_count == 1 else 'were'} already in it" if old_count else ""
+    typer.echo(f"{counted(len(added), 'run')} added to {history.path}{remark}.")
+    if left_out_count := len(paths) - len(summaries):
+        say(f"{counted(left_out_count, 'run')} left out.")
         raise typer.Exit(Exit.CELLS_FAILED)
 
 
@@ -57,22 +76,17 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print the lists
 
     If files of the history are damaged, it lists the others, and exits with code 1.
     """
-    from harness.history.folder import History  # noqa: PLC0415 - `harness --help` needs none of it
-
-    history = History.open(say)
+    history = open_history()
     runs, notes, decisions = history.runs(), history.notes(), history.decisions()
     if json:
         document: dict[str, list[Any]] = {"runs": runs, "notes": notes, "decisions": decisions}
-        typer.echo(
-            codec.dumps({name: [asdict(record) for record in records] for name, records in document.items()}, indent=2)
-        )
+        tell_json({name: [asdict(record) for record in records] for name, records in document.items()})
     else:
         if not runs:
             say(f"The history {history.path} is empty. To add the runs in results/: harness history add --all")
-        for line in [*_format_runs(runs), *(f"{note.when}: {note.text}" for note in notes)]:
+        note_lines = [f"{note.when}: {note.text}" for note in notes]
+        for line in [*_format_runs(runs), *note_lines, *map(_format_decision, decisions)]:
             tell(escape(line))
-        for decision in decisions:
-            tell(escape(_format_decision(decision)))
     if history.left_out:
         raise typer.Exit(Exit.CELLS_FAILED)
 
@@ -86,7 +100,7 @@ def _format_runs(runs: Sequence["HistoryEntry"]) -> list[str]:
         )
         for run in runs
     ]
-    return format_columns(rows) if rows else []
+    return format_columns(rows)
 
 
 def _format_decision(decision: "Decision") -> str:
@@ -108,17 +122,19 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
 ) -> None:
     """Show time series: the ratio of a cell to its baseline, by run."""
-    from harness.history.folder import History  # noqa: PLC0415 - `harness --help` needs none of it
-
-    selection = find_series(History.open(say), request)
+    selection = find_series(open_history(), request)
     if json:
-        typer.echo(codec.dumps([_make_document(entry) for entry in selection], indent=2))
+        tell_json([_make_document(entry) for entry in selection])
     elif points:
         for series in selection:
-            tell("\n".join([_format_name(series), *(f"  {line}" for line in format_columns([*_make_rows(series)]))]))
+            lines = format_columns([_make_row(series, point) for point in series.points])
+            tell("\n".join([_format_name(series), *(f"  {line}" for line in lines)]))
     else:
         # the name, which can be long, comes last
-        rows = [(*_make_rows(entry)[-1], counted(len(entry.points), "run"), _format_name(entry)) for entry in selection]
+        rows = [
+            (*_make_row(series, series.points[-1]), counted(len(series.points), "run"), _format_name(series))
+            for series in selection
+        ]
         tell_lines(format_columns(rows))
 
 
@@ -128,8 +144,7 @@ def note(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The text of the note.")],
 ) -> None:
     """Add a note to a date. Charts and lists show the note."""
-    from harness.history.folder import History  # noqa: PLC0415 - `harness --help` needs none of it
-    from harness.history.series import convert_to_utc  # noqa: PLC0415
+    from harness.history.series import convert_to_utc  # noqa: PLC0415 - `harness --help` needs none of it
 
     try:
         datetime.fromisoformat(when)
@@ -137,7 +152,7 @@ def note(
         raise UsageError(f"Invalid date {when!r}.", "Example: 2026-11-22 or 2026-11-22T04:10:00Z.") from None
     if not text.strip():
         raise UsageError("The text of the note is empty.", 'Example: harness history note 2026-11-22 "driver 575"')
-    History.open(say).note(when if len(when) == 10 else convert_to_utc(when), text.strip())
+    open_history().note(when if len(when) == 10 else convert_to_utc(when), text.strip())
 
 
 app.command()(report)
@@ -157,11 +172,10 @@ def confirm(
     It measures both sides in one run, and adds the verdict to the history.
     """
     from harness.cli import confirm  # noqa: PLC0415 - not needed for --help
-    from harness.history.folder import History  # noqa: PLC0415
 
     files = [Path(scenario) for scenario in request.scenarios if scenario.endswith(".py")]
     stems = [Path(scenario).stem if scenario.endswith(".py") else scenario for scenario in request.scenarios]
-    history = History.open(say)
+    history = open_history()
     selection = find_series(history, replace(request, scenarios=stems))
     suspected = confirm.find_suspected(history, selection, request.confirmations)
     if not (all_suspected or request.scenarios or request.environments or request.axes):
@@ -178,41 +192,6 @@ def _find_run_folders(results: Path) -> list[Path]:
     if not folders:
         raise UsageError(f"{results} doesn't contain any runs.", _FOLDER_ADVICE)
     return folders
-
-
-def _load_summaries(paths: Iterable[Path], left_out: list[Path]) -> Iterator["Summary"]:
-    """Yield the summaries of runs. For an invalid run, print the error and append its folder to `left_out`."""
-    from harness.history.summary import load_summary  # noqa: PLC0415 - `harness --help` needs none of it
-
-    for path in paths:
-        try:
-            yield load_summary(path)
-        except HarnessError as error:
-            left_out.append(path)
-            say(f"Left out: {error}")
-
-
-def _add_runs(paths: Sequence[Path]) -> list[Path]:
-    """Add runs, and print their number. Return the runs that were left out."""
-    from harness.history.folder import History  # noqa: PLC0415 - `harness --help` needs none of it
-
-    left_out: list[Path] = []
-    history = History.open(say)
-    summaries = list(_load_summaries(paths, left_out))
-    # merged runs first, because the history then has their parts
-    added = [summary for summary in sorted(summaries, key=lambda entry: -len(entry.merged)) if history.add(summary)]
-    for name in _find_renewed_machines(history.runs()) if paths else ():
-        say(
-            f"The machine {name} had a different id in each of its last {_NEW_IDS} runs, so each run starts new "
-            "time series. To continue the series of one machine, set HARNESS_MACHINE_ID, or id in nightly.toml."
-        )
-    newest_summary = max(added, key=lambda summary: summary.started, default=None)
-    if newest_summary and (problem := _find_baseline_problem(newest_summary)):
-        say(f"{problem} As the first -e of the run, pass an environment that doesn't change, such as -e tf2.15.")
-    old_count = len(summaries) - len(added)
-    remark = f", {old_count} {'was' if old_count == 1 else 'were'} already in it" if old_count else ""
-    typer.echo(f"{counted(len(added), 'run')} added to {history.path}{remark}.")
-    return left_out
 
 
 def _find_baseline_problem(summary: "Summary") -> str:
@@ -246,23 +225,17 @@ def _format_name(series: "Series") -> str:
     return escape(f"{key.cell}{f' / {key.versus}' if key.versus else ''} on {machine}")
 
 
-def _make_rows(series: "Series") -> list[tuple[str, ...]]:
-    """Return a row per point: date, ratio with interval, time, and for a release line the version."""
-    from harness.environments.requested import is_line  # noqa: PLC0415 - `harness --help` needs none of it
-
-    has_line = is_line(series.key.environment)
-    return [_make_row(point, is_line=has_line) for point in series.points]
-
-
-def _make_row(point: "SeriesPoint", *, is_line: bool) -> tuple[str, ...]:
+def _make_row(series: "Series", point: "SeriesPoint") -> tuple[str, ...]:
+    """Return the row of a point: date, ratio with interval, time, and for a release line the version."""
     from harness.analysis.statistics import Estimate, Interval  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.environments.requested import is_line  # noqa: PLC0415
     from harness.report import format  # noqa: PLC0415
 
     ratio = ""
     if point.log_ratio is not None:
         ends = None if point.low is None or point.high is None else Interval(math.exp(point.low), math.exp(point.high))
         ratio = format.ratio(Estimate(math.exp(point.log_ratio), point.rounds, ends))
-    version = escape(point.origin.version) if is_line else ""
+    version = escape(point.origin.version) if is_line(series.key.environment) else ""
     if point.seconds is None:
         text = f"{point.status}: {point.reason}" if point.reason else point.status
         return _format_minute(point.started), ratio, escape(text), version

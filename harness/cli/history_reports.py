@@ -1,6 +1,5 @@
 """The commands of `harness history` that evaluate all runs: `report` and `alarm`."""
 
-import json as codec
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.messages import say, tell
+from harness.cli.messages import say, tell, tell_json
 from harness.cli.report import save
 from harness.files import get_cache_dir
 from harness.history.request import SeriesRequest
@@ -52,8 +51,7 @@ def report(
 
     With `--format md`, it prints the changes since an earlier run as Markdown.
     """
-    from harness.history.folder import History  # noqa: PLC0415 - `harness --help` needs none of it
-    from harness.store.folder import pause_garbage_collection  # noqa: PLC0415
+    from harness.store.folder import pause_garbage_collection  # noqa: PLC0415 - `harness --help` needs none of it
 
     kind = format or ("md" if since or (output and output.suffix == ".md") else "html")
     if kind not in ("html", "md"):
@@ -61,7 +59,7 @@ def report(
     if since and kind == "html":
         raise UsageError("--since selects changes for Markdown only.", "Add --format md.")
     with pause_garbage_collection():  # a year has hundreds of thousands of points, and all stay in use
-        history = History.open(say)
+        history = open_history()
         text = _render_page(history, request) if kind == "html" else _render_changes(history, request, since or "")
     output = output or (Path("history.html") if kind == "html" else None)
     if output:
@@ -107,7 +105,7 @@ def alarm(
         Path | None,
         typer.Option(metavar="FILE", help="The file nightly.toml, with the machines and the rules for changes."),
     ] = None,
-    as_json: Annotated[
+    json: Annotated[
         bool, typer.Option("--json", help="Print the necessary steps as JSON, for .github/nightly/issues.")
     ] = False,
 ) -> None:
@@ -117,11 +115,10 @@ def alarm(
     """
     from harness.history import issues as tracked  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.alerts import find_alerts  # noqa: PLC0415
-    from harness.history.folder import History  # noqa: PLC0415
     from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
 
     existing_issues = tracked.read_issues(issues) if issues else []
-    file, history = read_nightly_file(nightly) if nightly else None, History.open(say)
+    file, history = read_nightly_file(nightly) if nightly else None, open_history()
     decisions = history.decisions()
     alerts = find_alerts(
         history.series(only={decision.key for decision in decisions if decision.confirmed}),
@@ -132,13 +129,20 @@ def alarm(
         today=datetime.now(UTC).date(),
     )
     steps = tracked.plan_steps(alerts, existing_issues)
-    if as_json:
-        typer.echo(codec.dumps([step.document for step in steps], indent=2))
+    if json:
+        tell_json([step.document for step in steps])
         return
     if not steps:
         say("No slowdown is confirmed, so there is nothing to report.")
     for step in steps:
         tell(f"{step.what}\n\n{step.alert.title}\n\n{step.alert.text}\n")
+
+
+def open_history() -> "History":
+    """Open the history, which reports damaged files on stderr."""
+    from harness.history.folder import History  # noqa: PLC0415 - `harness --help` needs none of it
+
+    return History.open(say)
 
 
 def find_series(history: "History", request: SeriesRequest) -> list["Series"]:

@@ -1,6 +1,5 @@
 """`harness images`: locks and images of environments, and packs for offline builds."""
 
-import json as codec
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ from harness import session
 from harness.backends import registry
 from harness.backends.wheels import VARIABLE
 from harness.cli import completion
-from harness.cli.messages import format_columns, handle_signals, say, tell_lines
+from harness.cli.messages import format_columns, handle_signals, say, tell_json, tell_lines
 from harness.model.environment import ARM64, X86_64, Device
 from harness.model.errors import Exit, UsageError
 from harness.model.texts import counted
@@ -55,7 +54,7 @@ def list_images(
     project, environments = session.images.select_environments(names)
     rows = session.images.list_rows(project, environments, registry.open_image_backend(project.root).states, say)
     if json:
-        typer.echo(codec.dumps(rows, indent=2))
+        tell_json(rows)
     else:
         tell_lines(format_table(rows))
 

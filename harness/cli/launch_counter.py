@@ -23,11 +23,9 @@ def describe(launch: Launch, clock: Clock = Clock.WALL) -> str:
     (launch,) = apply_clock(clock, [launch])
     if launch.status is not Status.OK:
         words = f"{launch.status.value}: {launch.error}" if launch.error else launch.status.value
-        return (
-            f"{words}; the launch ran with TensorFlow's profiler, so it is repeated without the profiler"
-            if launch.ended_under_profiler
-            else words
-        )
+        if launch.ended_under_profiler:
+            words += "; the launch ran with TensorFlow's profiler, so it is repeated without the profiler"
+        return words
     if launch.samples:
         unit = format.unit([launch.mean], clock)
         return f"{format.number(launch.mean * unit.factor)} {unit.symbol} per step"
@@ -42,11 +40,9 @@ def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:
         if not plan.ends_early or estimate.rounds >= plan.rounds:
             return f"{sentence}: {rounds} in about {seconds}."
         end = "all claims are clear" if plan.claims else "verdicts are clear or intervals are narrow enough"
-        limit = (
-            ""
-            if plan.budget_seconds is None
-            else f", or until the budget of {format.duration(plan.budget_seconds)} ends"
-        )
+        limit = ""
+        if plan.budget_seconds is not None:
+            limit = f", or until the budget of {format.duration(plan.budget_seconds)} ends"
         return f"{sentence}: at least {rounds} in about {seconds}. The run continues until {end}{limit}."
     fewest_rounds, budget = min(plan.rounds, FEWEST_ROUNDS), format.duration(plan.budget_seconds)
     count = len(estimate.left_out)
@@ -106,10 +102,9 @@ class LaunchCounter(WalkListener):
         """Describe the result of a launch. If an earlier cell had the same error, name that cell instead."""
         name = self.name(launch.cell)
         first_name = self._errors.setdefault(launch.error, name) if launch.error else ""
-        is_repeated = first_name not in ("", name)
-        return (
-            f"{launch.status.value}: same error as {first_name}" if is_repeated else describe(launch, self._plan.clock)
-        )
+        if first_name in ("", name):
+            return describe(launch, self._plan.clock)
+        return f"{launch.status.value}: same error as {first_name}"
 
     def skip(self, launches: int) -> None:
         """Count skipped launches. An estimate doesn't include them."""

@@ -13,11 +13,7 @@ from harness.model.errors import Exit
 def merge(
     folders: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="RUN...",
-            help="The folders of runs that measured parts of one plan.",
-            autocompletion=completion.complete_runs,
-        ),
+        completion.RunFolderArgument(metavar="RUN...", help="The folders of runs that measured parts of one plan."),
     ],
     results: Annotated[Path, options.make_option("results")] = Path("results"),
     fail_on: Annotated[

@@ -1,6 +1,7 @@
 """Messages that several commands share: stderr lines, problems in files, gates, signals, and text columns."""
 
 import errno
+import json
 import math
 import os
 import shlex
@@ -83,6 +84,11 @@ def _find_variable(error: OSError) -> str:
 def tell(text: object) -> None:
     """Print a result of one or several lines on stdout. Characters are escaped, and lines wrapped, as in `say`."""
     print(wrap_lines(escape(str(text), keep="\n\t"), sys.stdout), flush=True)
+
+
+def tell_json(value: object) -> None:
+    """Print a JSON document on stdout."""
+    print(json.dumps(value, indent=2), flush=True)
 
 
 def wrap_lines(text: str, stream: TextIO) -> str:

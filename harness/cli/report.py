@@ -27,12 +27,7 @@ def _check_format(format: str | None) -> str | None:
 
 
 RunArgument = Annotated[
-    Path | None,
-    typer.Argument(
-        help="The folder of a run, under results/. Default: the newest run.",
-        show_default=False,
-        autocompletion=completion.complete_runs,
-    ),
+    Path | None, completion.RunFolderArgument(help="The folder of a run, under results/. Default: the newest run.")
 ]
 Format = Annotated[
     str | None,

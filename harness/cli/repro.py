@@ -1,6 +1,5 @@
 """`harness repro`."""
 
-import json as codec
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -8,7 +7,7 @@ import typer
 
 from harness.cli import options
 from harness.cli.dryrun import show_plan
-from harness.cli.messages import say, tell_lines
+from harness.cli.messages import say, tell_json, tell_lines
 from harness.model.defaults import ISSUE_BUDGET, MOST_CLAIM_ROUNDS, MOST_ISSUES_BUDGET
 from harness.session.options import Option, OutputOption, format_length
 from harness.session.request import SLOTS, Request
@@ -82,7 +81,7 @@ def repro(
 
 def _print_claims(claims: Sequence[Mapping[str, Any]], *, json: bool) -> None:
     if json:
-        typer.echo(codec.dumps(claims, indent=2))
+        tell_json(claims)
         return
     rows = [("issue", "outcome", "measured", "claim")]
     for claim in claims:

@@ -47,7 +47,7 @@ def run(
     With `json`, and `judge` or `exit_verdict`, the last document is the verdict (report/judged.py). If
     `by_history`, groups have only as many rounds as the history of this machine needs.
     """
-    planned = _plan(request, _read_unavailable(request), wait=wait)
+    planned = _plan(request, wait=wait)
     if by_history:
         planned = _shorten(planned)
     say_refused(planned.refused)
@@ -105,10 +105,9 @@ def _read_unavailable(request: session.Request | session.ProfileRequest) -> Mapp
     return dispatch.read_unavailable(request.results)
 
 
-def _plan(
-    request: session.Request | session.ProfileRequest, lacking: Mapping[str, UnavailableError] | None, *, wait: bool
-) -> session.Planned:
+def _plan(request: session.Request | session.ProfileRequest, *, wait: bool) -> session.Planned:
     """Plan a run. If it has other people's code and no containers, ask on a terminal whether the code may run."""
+    lacking = _read_unavailable(request)
     try:
         planned = session.plan(request, lacking, say=say, wait=wait)
         if planned.untrusted and not registry.is_contained(request.backend):
@@ -141,17 +140,17 @@ def _measure_plan(
 
     if dispatch.uses_several_places(request):
         printer.in_shards = True
-        merged = dispatch.run(planned, printer, command=command, wait=wait)
-        return merged.ended, merged.lacks
-    slots = dispatch.find_slots_for_shard(planned)
-    return session.run(planned, printer, command=command, wait=wait, slots=slots), ()
+        return dispatch.run(planned, printer, command=command, wait=wait)
+    slots = dispatch.find_slots(planned)
+    # a single slot is the whole machine
+    return session.run(planned, printer, command=command, wait=wait, slots=slots if len(slots) > 1 else ()), ()
 
 
 def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnClaim | None) -> Exit:
     """Measure the claims of issues in a new run, and return the exit code."""
     from harness.upstream import repro as upstream  # noqa: PLC0415 - only this command needs it
 
-    planned = _plan(request, None, wait=wait)
+    planned = _plan(request, wait=wait)
     say_refused(planned.refused)
     printer = ProgressPrinter()
     with handle_signals(printer.announce_stop):
@@ -181,16 +180,13 @@ def resume(
     printer = ProgressPrinter()
     missing_shards: Sequence[str] = ()
     with handle_signals(printer.announce_stop):
-        rounds, budget = request.rounds, request.budget
         if (folder / "fleet.json").exists():
             from harness.fleet import dispatch  # noqa: PLC0415 - as in `_measure_plan`
 
             printer.in_shards = True
-            merged = dispatch.resume(
-                folder, printer, rounds=rounds, budget=budget, unsettled=unsettled, slots=request.slots, wait=wait
-            )
-            ended, missing_shards = merged.ended, merged.lacks
+            ended, missing_shards = dispatch.resume(folder, request, printer, unsettled=unsettled, wait=wait)
         else:
+            rounds, budget = request.rounds, request.budget
             ended = session.resume(
                 folder, printer, backend=request.backend, wait=wait, rounds=rounds, budget=budget, unsettled=unsettled
             )

@@ -1,7 +1,7 @@
 """`harness scenarios`."""
 
-import json as codec
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +9,7 @@ import typer
 
 from harness import session
 from harness.cli import completion, documents
-from harness.cli.messages import format_columns, say_broken, tell_lines
+from harness.cli.messages import format_columns, say_broken, tell_json, tell_lines
 from harness.model import settings
 from harness.model.errors import Exit
 from harness.model.scenario import STEP
@@ -38,7 +38,7 @@ def list_scenarios(
     if json:
         rows = [{"name": name, **{key: row[key] for key in ("title", "tags", "path")}} for name, row in scenarios]
         suite_rows = [{"name": suite.name, "title": suite.title} for suite in suites.values()]
-        typer.echo(codec.dumps({"scenarios": rows, "suites": suite_rows}, indent=2))
+        tell_json({"scenarios": rows, "suites": suite_rows})
     else:
         tell_lines(f"{name}: {row['title']}" for name, row in scenarios)
         tell_lines(f"--suite {suite.name}: {suite.title}" for suite in suites.values())
@@ -59,7 +59,7 @@ def show(
     listing = session.scenarios.find_matching(name)
     descriptions = [session.scenarios.describe(scenario) for scenario in listing.scenarios.values()]
     if json:
-        typer.echo(codec.dumps(descriptions, indent=2))
+        tell_json(descriptions)
     else:
         texts = [
             "\n".join(map(escape, _list_lines(*pair)))
@@ -127,24 +127,25 @@ def _list_lines(scenario: "Scenario", description: Mapping[str, Any]) -> Iterato
         ("needs", ", ".join([f"Python {scenario.requires_python or 'of any version'}", *scenario.dependencies])),
     ]
     yield from format_columns([fact for fact in facts if fact[1]])
-    yield from _list_section(
-        "axes", format_columns([(axis, _describe_axis_values(scenario, axis)) for axis in scenario.axes])
-    )
-    yield from _list_section("settings that -a can select", format_columns(_list_settings(scenario)))
-    yield from _list_section("excluded combinations", map(_format_axes, scenario.exclude))
-    device_limits = (
+    device_limits = [
         (_format_axes(need.when) or "all cells", " or ".join(need.devices)) for need in scenario.needs if need.devices
-    )
-    yield from _list_section("cells for one device only", format_columns(list(device_limits)))
-    yield from _list_section("comparisons", map(_describe_comparison, scenario.compare))
-    yield from _list_section(
-        "claims of upstream issues", (line for claim in scenario.claims for line in _describe_claim(claim))
-    )
-    expectations = (
+    ]
+    expectations = [
         (entry.observation, repr(entry.value), " ".join([_format_axes(entry.when), *entry.requires]).strip())
         for entry in scenario.expect
-    )
-    yield from _list_section("expected observations, according to the source", format_columns(list(expectations)))
+    ]
+    sections: dict[str, Iterable[str]] = {
+        "axes": format_columns([(axis, _describe_axis_values(scenario, axis)) for axis in scenario.axes]),
+        "settings that -a can select": format_columns(_list_settings(scenario)),
+        "excluded combinations": map(_format_axes, scenario.exclude),
+        "cells for one device only": format_columns(device_limits),
+        "comparisons": map(_describe_comparison, scenario.compare),
+        "claims of upstream issues": chain.from_iterable(map(_describe_claim, scenario.claims)),
+        "expected observations, according to the source": format_columns(expectations),
+    }
+    for title, entries in sections.items():
+        if lines := [f"  {entry}" for entry in entries]:
+            yield from ("", title, *lines)
     yield ""
     yield f"cells per environment, of the {description['cells']} cells with all values of each axis"
     yield from _list_rows(description["environments"], description["cells"])
@@ -211,11 +212,3 @@ def _list_rows(environments: Sequence[Mapping[str, Any]], total: int) -> Iterato
     yield from format_columns([("environment", "cells", "not available" if numbers else ""), *rows])
     for (reason, advice), number in numbers.items():
         yield f"[{number}] {reason.rstrip('.')}. {advice}".rstrip()
-
-
-def _list_section(title: str, entries: Iterable[str]) -> Iterator[str]:
-    lines = list(entries)
-    if lines:
-        yield ""
-        yield title
-        yield from (f"  {entry}" for entry in lines)

@@ -9,7 +9,7 @@ import math
 import os
 import signal
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -35,6 +35,7 @@ from harness.session.planning.planned import Planned
 from harness.session.preparing import prepare
 from harness.session.request import Request, options
 from harness.session.running import run
+from harness.session.slot_plans import divide_into_slots
 
 #: The smallest and the largest number of blocks, and the launches per block. A block runs the work in one slot alone
 #: and in all slots.
@@ -99,33 +100,31 @@ def compute_interference(alone: Sequence[float], busy: Sequence[float]) -> tuple
     return exp_limited(mean.value), exp_limited(mean.interval.low), exp_limited(mean.interval.high)
 
 
-def check(
-    planned: Planned, slots: Callable[[int | None], Sequence[Slot]], count: int | None, listener: Listener
-) -> SlotCheck:
+def check(planned: Planned, count: int | None, listener: Listener) -> SlotCheck:
     """Measure how many slots of this machine are safe, and store the result. `count` is the largest number to test.
 
     If `count` is None, it is the number of slots that the machine has. The work is the first cell of the plan. Raises
     CannotRunHereError if no launch of it has a result.
     """
     planned.refuse_nothing()
-    slot_count = len(slots(count))
+    slots = divide_into_slots(planned, count)
     margin, results = planned.plan.margin, list[Interference]()
     with hold_machine():
         pass  # if another run measures, fail now, because otherwise each launch would wait for it
     prepare(planned, listener)
-    with ProcessPoolExecutor(slot_count, get_context("spawn")) as pool:
-        while slot_count > 1:
-            ratio = _measure_slots(_make_work_plan(planned), slots(slot_count), slot_count, listener, pool)
+    with ProcessPoolExecutor(len(slots), get_context("spawn")) as pool:
+        while len(slots) > 1:
+            ratio = _measure_slots(_make_work_plan(planned), slots, listener, pool)
             results.append(ratio)
             listener.say(
-                f"Launches in {slot_count} slots at the same time take {ratio} as long as in one slot alone: "
+                f"Launches in {len(slots)} slots at the same time take {ratio} as long as in one slot alone: "
                 f"{_describe_safety(ratio, margin)}."
             )
             if ratio.is_safe(margin):
                 break
-            slot_count -= max(1, slot_count // 4)
+            slots = divide_into_slots(planned, len(slots) - max(1, len(slots) // 4))
     slot_check = SlotCheck(
-        safe=slot_count,
+        safe=len(slots),
         tried=results,
         margin=margin,
         work=str(planned.plan.groups[0].cells[0]),
@@ -164,29 +163,25 @@ def count_allowed_slots(kind: str, wanted: int | None, margin: float) -> int:
         raise CannotRunHereError(
             "The interference between slots of this machine has not been measured.", f"To measure it: {advice}"
         )
-    if wanted is None or wanted <= entry.safe:
-        interference = next((ratio for ratio in entry.tried if ratio.slots == entry.safe), None)
-        if entry.safe > 1 and margin < entry.margin and not (interference and interference.is_safe(margin)):
-            detail = _describe_interference(interference)
-            raise CannotRunHereError(
-                f"{counted(entry.safe, 'slot', 'is')} safe on this machine for a margin of "
-                f"{format.share(entry.margin)}, but this run has a margin of {format.share(margin)}{detail}.",
-                f"Omit --slots or --margin, or measure again: {advice}",
-            )
-        return wanted or entry.safe
-    interference_of_more = next((ratio for ratio in reversed(entry.tried) if ratio.slots >= wanted), None)
-    detail = _describe_interference(interference_of_more)
-    raise CannotRunHereError(
-        f"{counted(entry.safe, 'slot', 'is')} safe on this machine, and {wanted} were requested{detail} ({entry.work}, "
-        f"margin {format.share(entry.margin)}, {entry.when}).",
-        f"Use --slots auto, or measure again: {advice}",
-    )
-
-
-def _describe_interference(interference: Interference | None) -> str:
-    if interference is None:
-        return ""
-    return f": launches in {interference.slots} slots at the same time took {interference} as long as in one slot alone"
+    count = max(wanted or 0, entry.safe)
+    # of the tested numbers of slots, the smallest one that is large enough
+    ratio = next((ratio for ratio in reversed(entry.tried) if ratio.slots >= count), None)
+    detail = ""
+    if ratio:
+        detail = f": launches in {ratio.slots} slots at the same time took {ratio} as long as in one slot alone"
+    if count > entry.safe:
+        raise CannotRunHereError(
+            f"{counted(entry.safe, 'slot', 'is')} safe on this machine, and {wanted} were requested{detail} "
+            f"({entry.work}, margin {format.share(entry.margin)}, {entry.when}).",
+            f"Use --slots auto, or measure again: {advice}",
+        )
+    if entry.safe > 1 and margin < entry.margin and not (ratio and ratio.is_safe(margin)):
+        raise CannotRunHereError(
+            f"{counted(entry.safe, 'slot', 'is')} safe on this machine for a margin of {format.share(entry.margin)}, "
+            f"but this run has a margin of {format.share(margin)}{detail}.",
+            f"Omit --slots or --margin, or measure again: {advice}",
+        )
+    return wanted or entry.safe
 
 
 def _save_check(kind: str, slot_check: SlotCheck) -> None:
@@ -215,10 +210,10 @@ def load_stored() -> dict[str, SlotCheck]:
 
 
 def _measure_slots(
-    planned: Planned, slots: Sequence[Slot], count: int, listener: Listener, pool: ProcessPoolExecutor
+    planned: Planned, slots: Sequence[Slot], listener: Listener, pool: ProcessPoolExecutor
 ) -> Interference:
     """Measure one slot alone and all slots at once, alternately. The order changes from block to block."""
-    alone, busy = list[float](), list[float]()
+    count, alone, busy = len(slots), list[float](), list[float]()
     ratio = None
     for block in range(MOST_BLOCKS):
         slot_index = block % count

@@ -78,13 +78,17 @@ def uses_several_places(request: LaunchRequest) -> bool:
     return isinstance(request, Request) and bool(request.on or (request.slots not in ("", "1") and not request.shard))
 
 
-def find_slots_for_shard(planned: Planned) -> list[Slot]:
-    """Return the slots that a shard can use one of; empty if it uses the whole machine.
+def find_slots(planned: Planned) -> list[Slot]:
+    """Return the slots of this machine that a request selects.
 
-    Raises CannotRunHereError if their interference wasn't measured, or exceeds the margin.
+    Raises UsageError for more slots than the machine has, and CannotRunHereError if their interference wasn't measured
+    or exceeds the margin.
     """
-    count = _count_slots(planned)
-    return divide_into_slots(planned, count) if count > 1 else []
+    request = planned.request
+    assert isinstance(request, Request)
+    count = None if request.slots in ("", AUTO) else int(request.slots)
+    allowed = check.count_allowed_slots(check.name_slot_kind(planned), count, planned.plan.margin)
+    return divide_into_slots(planned, allowed)
 
 
 def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: bool = False) -> Merged:
@@ -94,7 +98,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     invalid places, UntrustedError for scripts that --trust must allow, and CannotRunHereError if no place has a run.
     """
     request = check_request(planned)
-    slots = _count_slots(planned)
+    slots = 1 if request.on else len(find_slots(planned))
     shard_request = replace(
         request,
         seed=planned.plan.seed,
@@ -109,7 +113,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     if request.on:
         parcel, shard_request = pack(shard_request, planned.scenarios.values())
     words = [*shard_request.command()[1:], "--wait"]
-    places = open_places(request.on, slots, parcel, listener.say, words=words)
+    places = open_places(request.on, slots, parcel, listener, words=words)
     if not request.on:
         # prepare the environments once for all slots
         _wait_for_machine(listener, wait=wait)
@@ -170,34 +174,26 @@ def _refuse_local_sources(planned: Planned, request: Request) -> None:
             )
 
 
-def resume(
-    path: Path,
-    listener: Listener,
-    *,
-    rounds: int | None,
-    budget: float | None,
-    unsettled: bool = False,
-    slots: str = "",
-    wait: bool = False,
-) -> Merged:
+def resume(path: Path, request: Request, listener: Listener, *, unsettled: bool = False, wait: bool = False) -> Merged:
     """Continue a run in shards: measure the shards that stopped or are missing.
 
-    Other machines continue a stopped shard if they still have its run. Raises UsageError for a run that this user
-    didn't start on this machine, and for a run on other machines that would be longer than planned.
+    The request can set the slots, rounds and budget. Other machines continue a stopped shard if they still have its
+    run. Raises UsageError for a run that this user didn't start on this machine, and for a run on other machines that
+    would be longer than planned.
     """
     fleet_request = _read_request(path)
     on = fleet_request.on
     longer = [
-        *(["--rounds", str(rounds)] if rounds else []),
-        *(["--budget", format_seconds(budget)] if budget else []),
+        *(["--rounds", str(request.rounds)] if request.rounds else []),
+        *(["--budget", format_seconds(request.budget)] if request.budget else []),
         *(["--unsettled"] if unsettled else []),
     ]
     parcel = _read(path, PARCEL) if on else b""
     if on and (longer or hashlib.sha256(parcel).hexdigest() != fleet_request.parcel):
         reason = "it doesn't accept --rounds and --budget" if longer else f"{PARCEL} has changed since"
         raise UsageError(f"{path} was measured on other machines, but {reason}.", "Start a new run.")
-    count = int(slots) if slots.isdecimal() and not on else fleet_request.slots
-    places = open_places(on, count, parcel, listener.say, words=fleet_request.words, longer=longer)
+    count = int(request.slots) if request.slots.isdecimal() and not on else fleet_request.slots
+    places = open_places(on, count, parcel, listener, words=fleet_request.words, longer=longer)
     if not on:
         # if the command was killed just now, its shards are still stopping
         is_stopping = any(is_held(lock) for lock in (path / SHARDS).glob("*/*/.lock"))
@@ -238,43 +234,22 @@ def _read(path: Path, name: str) -> bytes:
 
 
 def open_places(
-    on: str,
-    slots: int,
-    parcel: bytes,
-    say: Callable[[str], object],
-    *,
-    words: Sequence[str],
-    longer: Sequence[str] = (),
+    on: str, slots: int, parcel: bytes, listener: Listener, *, words: Sequence[str], longer: Sequence[str] = ()
 ) -> Sequence[Place]:
     """Return the places where shards of the command `words` are measured: other machines, or slots of this machine."""
     if not on:
-        return [LocalPlace(f"slot {number}", say, longer) for number in range(1, slots + 1)]
+        return [LocalPlace(f"slot {number}", listener.say, longer) for number in range(1, slots + 1)]
     if on.startswith("ssh://"):
-        return [ssh.SshPlace(host, parcel, say) for host in ssh.parse_hosts(on)]
+        return [ssh.SshPlace(host, parcel, listener.say) for host in ssh.parse_hosts(on)]
     from harness.fleet import ray  # noqa: PLC0415 - only a Ray cluster needs it
 
-    return ray.open_cluster(on, parcel, say, needs_gpus=not {"--gpu", "--gpus"}.isdisjoint(words))
+    return ray.open_cluster(on, parcel, listener.say, needs_gpus=not {"--gpu", "--gpus"}.isdisjoint(words))
 
 
 def _wait_for_machine(listener: Listener, *, wait: bool) -> None:
     """Wait until no other run measures. Without `wait`, raise CannotRunHereError here, once for all slots."""
     with hold_machine(listener.say if wait else None):
         pass
-
-
-def _count_slots(planned: Planned) -> int:
-    """Return the requested number of slots of this machine; 1 if other machines measure.
-
-    Raises UsageError for more slots than the machine has, and CannotRunHereError if their interference wasn't measured
-    or exceeds the margin.
-    """
-    request = planned.request
-    assert isinstance(request, Request)
-    if request.on:
-        return 1
-    count = None if request.slots in ("", AUTO) else int(request.slots)
-    allowed = check.count_allowed_slots(check.name_slot_kind(planned), count, planned.plan.margin)
-    return len(divide_into_slots(planned, allowed))
 
 
 @dataclass
@@ -309,7 +284,7 @@ class _Fleet:
             self._remove_merged()
             merged = merge([runs[number] for number in sorted(runs)], Path(), self.folder, self.asked.command)
         ended = replace(merged.ended, interrupted=self.is_stopped, refused=self.refused)
-        return replace(merged, ended=ended, lacks=[*failed, *merged.lacks])
+        return Merged(ended, [*failed, *merged.lacks])
 
     def _measure(self, numbers: Sequence[int]) -> None:
         """Measure shards at the same time. An interruption stops all of them."""

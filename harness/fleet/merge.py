@@ -7,14 +7,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.files import read
 from harness.machine.lock import is_held
 from harness.model.errors import UsageError
 from harness.model.launch import Launch
-from harness.model.run import Group, MachineFacts, Run, Shard, Stop, Unavailable
+from harness.model.run import Group, Machine, MachineFacts, Run, Shard, Stop
 from harness.model.scenario import MACHINE, Cell, Scenario
 from harness.model.texts import counted, escape, format_cpu_list, joined
 from harness.plan import shards
@@ -31,8 +32,7 @@ ARTIFACT_MOST = 1024**3
 _OPTIONS = {"--shard": True, "--balance": True, "--on": True, "--slots": True, "--wait": False}
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(NamedTuple):
     """A merged run, with a sentence for each missing part."""
 
     ended: Ended
@@ -45,13 +45,9 @@ class _MergedPart:
 
     path: Path
     run: Run
+    machine: Machine
     launches: Sequence[Launch]
     label: str = ""
-
-    @property
-    def machine(self) -> str:
-        assert self.run.machine, "a run doesn't record its machine, so it is omitted"
-        return self.run.machine.id
 
 
 def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None, command: Sequence[str] = ()) -> Merged:
@@ -64,39 +60,33 @@ def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None,
     UsageError if a run is passed twice, if runs have different plans (with the difference), if a machine measured a
     round of a group twice, or if nothing is left.
     """
-    runs, left_out = [], []
+    parts, left_out = [], []
     passed: dict[Path, Path] = {}
     for path in folders:
         if first := passed.get(path.resolve()):
             raise UsageError(f"{first} and {path} are the same run.", "Pass each run once.")
         passed[path.resolve()] = path
         try:
-            runs.append(_read(path))
+            parts.append(_read(path))
         except UsageError as error:
             left_out.append(f"Left out: {error.message}")
-    if not runs:
+    if not parts:
         raise UsageError("\n".join(["No run can be merged.", *left_out]), "Pass folders of runs that have ended.")
-    parts = _label_runs(runs)
     for other in parts:
         _check_same_plan(parts[0], other)
     _check_no_duplicates(parts)
     missing = _find_missing(parts)
-    now = datetime.now(UTC)
-    identity = into.path.name if into else make_run_id(now)
-    groups = _label_groups(parts)
-    merged = replace(_merge(parts, groups), id=identity, absent=missing)
-    folder = into or RunFolder.create(results, identity)
-    merged = replace(merged, folder=str(folder.path), command=command or merged.command)
-    launch_parts = [(part, launch) for part in parts for launch in part.launches]
-    launches = [
-        _move_launch(folder, part, launch, groups)
-        for part, launch in sorted(launch_parts, key=lambda pair: pair[1].started)
-    ]
+    parts = _label_runs(parts)
+    run = _merge(parts)
+    folder = into or RunFolder.create(results, make_run_id(datetime.now(UTC)))
+    run = replace(run, id=folder.path.name, folder=str(folder.path), absent=missing, command=command or run.command)
+    moved = [_move_launch(folder, part, launch) for part in parts for launch in part.launches]
+    launches = sorted(moved, key=lambda launch: launch.started)
     for launch in launches:
         folder.append(launch)
     # write this file last: a history would prefer an incomplete merged run to its parts
-    folder.write_run(merged)
-    merged_results = load_results(merged, launches)
+    folder.write_run(run)
+    merged_results = load_results(run, launches)
     ended = Ended(folder.path, merged_results, report(folder, merged_results), interrupted=False, refused={})
     return Merged(ended, [*left_out, *_describe_incomplete(parts, missing)])
 
@@ -115,12 +105,15 @@ def _read(path: Path) -> _MergedPart:
         raise UsageError(f"{path} is a merged run. Pass the runs that it was merged from: {joined(list(run.merged))}.")
     if not run.machine:
         raise UsageError(f"{path} doesn't record its machine, because an older version of harness measured it.")
-    return _MergedPart(path, run, launches)
+    return _MergedPart(path, run, run.machine, launches)
 
 
 def _label_runs(parts: Sequence[_MergedPart]) -> list[_MergedPart]:
-    """Return the runs, each with its machine's name, and its id if another machine has the same name."""
-    machines = {part.machine: part.run.machine for part in parts if part.run.machine}
+    """Return the runs, each with its machine's name, and its id if another machine has the same name.
+
+    Runs of one machine stay as they are.
+    """
+    machines = {part.machine.id: part.machine for part in parts}
     if len(machines) == 1:
         return list(parts)
     machine_names = [machine.shown for machine in machines.values()]
@@ -128,7 +121,42 @@ def _label_runs(parts: Sequence[_MergedPart]) -> list[_MergedPart]:
         identity: machine.shown if machine_names.count(machine.shown) == 1 else f"{machine.shown} ({identity})"
         for identity, machine in machines.items()
     }
-    return [replace(part, label=labels[part.machine]) for part in parts]
+    axis_values = list(dict.fromkeys(labels.values()))
+    return [_label_run(part, labels[part.machine.id], axis_values) for part in parts]
+
+
+def _label_run(part: _MergedPart, label: str, labels: Sequence[str]) -> _MergedPart:
+    """Return a run with the axis MACHINE in its scenarios, groups, cells and launches. Its values are all `labels`."""
+
+    def add_machine(cell: Cell) -> Cell:
+        return replace(cell, axes={MACHINE: label, **cell.axes})
+
+    run, plan = part.run, part.run.plan
+    scenarios = [replace(scenario, axes={MACHINE: labels, **scenario.axes}) for scenario in run.scenarios]
+    by_name = {scenario.name: scenario for scenario in scenarios}
+    groups = {}  # by the names without the machine
+    for group in plan.groups:
+        cells = list(map(add_machine, group.cells))
+        groups[group.name] = replace(
+            group,
+            name=name_group(cells[0], by_name[group.scenario]),
+            axes={MACHINE: label, **group.axes},
+            cells=cells,
+            control=add_machine(group.control) if group.control else None,
+            machine=part.machine.id,
+        )
+    unavailable = [replace(entry, cell=add_machine(entry.cell)) for entry in plan.unavailable]
+    labeled_run = replace(
+        run,
+        plan=replace(plan, groups=list(groups.values()), unavailable=unavailable),
+        scenarios=scenarios,
+        stops={groups[name].name: stop for name, stop in run.stops.items()},
+        looks=[{groups[name].name: rounds for name, rounds in look.items()} for look in run.looks],
+    )
+    launches = [
+        replace(launch, group=groups[launch.group].name, cell=add_machine(launch.cell)) for launch in part.launches
+    ]
+    return replace(part, run=labeled_run, launches=launches, label=label)
 
 
 def _check_same_plan(first: _MergedPart, other: _MergedPart) -> None:
@@ -177,11 +205,7 @@ def _describe_difference(one: Any, other: Any) -> str:
 def _list_groups(run: Run) -> set[str]:
     """Return the groups of the whole plan, including groups in which the run's machine couldn't measure any cell."""
     scenarios = {scenario.name: scenario for scenario in run.scenarios}
-    unavailable_groups = {
-        name_group(entry.cell, scenarios[entry.cell.scenario])
-        for entry in run.plan.unavailable
-        if entry.cell.scenario in scenarios
-    }
+    unavailable_groups = {name_group(entry.cell, scenarios[entry.cell.scenario]) for entry in run.plan.unavailable}
     elsewhere = run.plan.shard.elsewhere if run.plan.shard else {}
     return {group.name for group in run.plan.groups} | unavailable_groups | set(elsewhere)
 
@@ -190,7 +214,7 @@ def _check_no_duplicates(parts: Sequence[_MergedPart]) -> None:
     """Raise UsageError if two runs have the same round of a group on one machine."""
     part_by_round: dict[tuple[str, str, int], _MergedPart] = {}
     for part in parts:
-        for key in {(part.machine, launch.group, launch.round) for launch in part.launches if launch.round}:
+        for key in {(part.machine.id, launch.group, launch.round) for launch in part.launches if launch.round}:
             other = part_by_round.setdefault(key, part)
             if other is not part:
                 raise UsageError(
@@ -229,27 +253,19 @@ def _describe_incomplete(parts: Sequence[_MergedPart], missing: Mapping[str, Seq
 # The parts of the merged run.
 
 
-def _merge(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]) -> Run:
+def _merge(parts: Sequence[_MergedPart]) -> Run:
     first_run = min(parts, key=lambda part: part.run.started).run
-    scenarios = [_add_machine_axis(scenario, parts) for scenario in first_run.scenarios]
     plans = [part.run.plan for part in parts]
-    by_name = {scenario.name: scenario for scenario in scenarios}
-    merged_groups: dict[str, Group] = {}
-    for part in parts:
-        for group in part.run.plan.groups:
-            labeled = groups[part.machine, group.name]
-            joint = merged_groups.setdefault(labeled.name, labeled)
-            cells = list(dict.fromkeys([*joint.cells, *labeled.cells]))
-            merged_groups[labeled.name] = replace(joint, cells=cells, piloted=joint.piloted or labeled.piloted)
-    unavailable = {
-        (cell := _add_machine(entry.cell, part)): Unavailable(cell, entry.reason, entry.advice)
-        for part in parts
-        for entry in part.run.plan.unavailable
-    }
+    by_name = {scenario.name: scenario for scenario in first_run.scenarios}
+    groups: dict[str, Group] = {}
+    for group in (group for plan in plans for group in plan.groups):
+        joint = groups.setdefault(group.name, group)
+        cells = list(dict.fromkeys([*joint.cells, *group.cells]))
+        groups[group.name] = replace(joint, cells=cells, piloted=joint.piloted or group.piloted)
     plan = replace(
         first_run.plan,
-        groups=sorted(merged_groups.values(), key=lambda group: _make_sort_key(group, by_name)),
-        unavailable=list(unavailable.values()),
+        groups=sorted(groups.values(), key=lambda group: _make_sort_key(group, by_name)),
+        unavailable=list({entry.cell: entry for plan in plans for entry in plan.unavailable}.values()),
         shard=None,
         stand_ins=list({fallback.role: fallback for plan in plans for fallback in plan.stand_ins}.values()),
         compiled={name: way for plan in plans for name, way in plan.compiled.items()},
@@ -259,46 +275,15 @@ def _merge(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]
         first_run,
         command=_remove_shard_options(first_run.command),
         plan=plan,
-        scenarios=scenarios,
         images={name: image for part in reversed(parts) for name, image in part.run.images.items()},
-        stops=_merge_stops(parts, groups),
-        looks=_merge_looks(parts, groups),
+        stops=_merge_stops(parts),
+        looks=_merge_looks(parts),
         machine=None if machines else first_run.machine,
         machines=machines,
         host={} if machines else _merge_hosts(parts),
         merged=[part.run.id for part in parts],
         slot_cpus=[],
     )
-
-
-def _add_machine(cell: Cell, part: _MergedPart) -> Cell:
-    return replace(cell, axes={MACHINE: part.label, **cell.axes}) if part.label else cell
-
-
-def _add_machine_axis(scenario: Scenario, parts: Sequence[_MergedPart]) -> Scenario:
-    labels = list(dict.fromkeys(part.label for part in parts if part.label))
-    return replace(scenario, axes={MACHINE: labels, **scenario.axes}) if labels else scenario
-
-
-def _label_groups(parts: Sequence[_MergedPart]) -> dict[tuple[str, str], Group]:
-    """Return the groups of the merged run, by machine and original name."""
-    groups = {}
-    for part in parts:
-        by_name = {scenario.name: _add_machine_axis(scenario, parts) for scenario in part.run.scenarios}
-        for group in part.run.plan.groups:
-            labeled = group
-            if part.label:
-                cells = [_add_machine(cell, part) for cell in group.cells]
-                labeled = replace(
-                    group,
-                    name=name_group(cells[0], by_name[group.scenario]),
-                    axes={MACHINE: part.label, **group.axes},
-                    cells=cells,
-                    control=_add_machine(group.control, part) if group.control else None,
-                    machine=part.machine,
-                )
-            groups[part.machine, group.name] = labeled
-    return groups
 
 
 def _make_sort_key(group: Group, scenarios: Mapping[str, Scenario]) -> tuple[int, str, list[int], str]:
@@ -309,15 +294,13 @@ def _make_sort_key(group: Group, scenarios: Mapping[str, Scenario]) -> tuple[int
 
 
 def _list_machines(parts: Sequence[_MergedPart]) -> list[MachineFacts]:
-    machines: dict[str, MachineFacts] = {}
-    for part in parts:
-        run = part.run
-        if part.label and run.machine:
-            parts_of_machine = [other for other in parts if other.machine == part.machine]
-            facts = MachineFacts(run.machine, part.label, _merge_hosts(parts_of_machine), run.backend, run.plan.limits)
-            machine_facts = machines.setdefault(part.machine, facts)
-            machines[part.machine] = replace(machine_facts, runs=[*machine_facts.runs, run.id])
-    return list(machines.values())
+    machines = []
+    for identity in dict.fromkeys(part.machine.id for part in parts if part.label):
+        first, *others = [part for part in parts if part.machine.id == identity]
+        host, ids = _merge_hosts([first, *others]), [part.run.id for part in (first, *others)]
+        facts = MachineFacts(first.machine, first.label, host, first.run.backend, first.run.plan.limits, ids)
+        machines.append(facts)
+    return machines
 
 
 def _merge_hosts(parts: Sequence[_MergedPart]) -> Mapping[str, Any]:
@@ -327,28 +310,20 @@ def _merge_hosts(parts: Sequence[_MergedPart]) -> Mapping[str, Any]:
     return {**runs[0].host, "slots": pinned} if runs[0].slots > 1 and len(pinned) > 1 else runs[0].host
 
 
-def _merge_stops(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]) -> dict[str, Stop]:
+def _merge_stops(parts: Sequence[_MergedPart]) -> dict[str, Stop]:
     """Return how each group ended: as in the last run that has the group, with the rounds of all runs added up."""
     stops: dict[str, Stop] = {}
     for part in parts:
         for name, stop in part.run.stops.items():
-            if (part.machine, name) in groups:
-                name_in_merged = groups[part.machine, name].name
-                earlier_stop = stops.get(name_in_merged)
-                stops[name_in_merged] = replace(stop, rounds=stop.rounds + (earlier_stop.rounds if earlier_stop else 0))
+            stops[name] = replace(stop, rounds=stop.rounds + (stops[name].rounds if name in stops else 0))
     return stops
 
 
-def _merge_looks(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]) -> list[dict[str, int]]:
+def _merge_looks(parts: Sequence[_MergedPart]) -> list[dict[str, int]]:
     """Return the numbers of rounds at each continuation beyond the plan, merged by the continuations' order."""
     return [
-        {
-            groups[part.machine, name].name: rounds
-            for part in parts
-            for name, rounds in (part.run.looks[index] if index < len(part.run.looks) else {}).items()
-            if (part.machine, name) in groups
-        }
-        for index in range(max(len(part.run.looks) for part in parts))
+        {name: rounds for look in looks for name, rounds in look.items()}
+        for looks in zip_longest(*(part.run.looks for part in parts), fillvalue=dict[str, int]())
     ]
 
 
@@ -364,11 +339,8 @@ def _remove_shard_options(typed: Sequence[str]) -> list[str]:
     return words
 
 
-def _move_launch(
-    folder: RunFolder, part: _MergedPart, launch: Launch, groups: Mapping[tuple[str, str], Group]
-) -> Launch:
+def _move_launch(folder: RunFolder, part: _MergedPart, launch: Launch) -> Launch:
     """Return a launch for the merged run, with its artifacts in the folder of that run."""
-    group = groups.get((part.machine, launch.group))
     copied, uncopied = list[str](), list(launch.not_kept)
     for name in launch.artifacts:
         try:
@@ -378,5 +350,4 @@ def _move_launch(
             continue
         folder_name, *inner_parts = Path(name).parts[1:]
         copied += folder.write_artifacts(f"{part.run.id}-{folder_name}", {"/".join(inner_parts): data})
-    group_name = group.name if group else launch.group
-    return replace(launch, group=group_name, cell=_add_machine(launch.cell, part), artifacts=copied, not_kept=uncopied)
+    return replace(launch, artifacts=copied, not_kept=uncopied)

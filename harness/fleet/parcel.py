@@ -1,12 +1,12 @@
 """Packs the files that another machine needs to measure a shard: harness, its project, and files of the request."""
 
 import io
-import shutil
 import tarfile
 import tempfile
 import zlib
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -36,9 +36,9 @@ def unpack(archive: IO[bytes], folder: Path) -> None:
     received folders, or can't be written.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent.parent, prefix=".unpacking-"))
-    part = temporary / "unpacked"
-    try:
+    parent = folder.parent.parent
+    with tempfile.TemporaryDirectory(dir=parent, prefix=".unpacking-", ignore_cleanup_errors=True) as temporary:
+        part = Path(temporary, "unpacked")
         part.mkdir()
         try:
             with tarfile.open(fileobj=archive, mode="r|gz") as tar:
@@ -48,8 +48,6 @@ def unpack(archive: IO[bytes], folder: Path) -> None:
         if folder.exists():
             raise CannotRunHereError(f"The received archive can't be unpacked, because {folder} exists.")
         part.rename(folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _extract(tar: tarfile.TarFile, folder: Path) -> None:
@@ -74,15 +72,13 @@ def pack(request: Request, scenarios: Iterable[Scenario]) -> tuple[bytes, Reques
     The archive has the folders `code` and `project`, and `packages.txt` with the packages that harness requires.
     """
     project, buffer = Project.find(), io.BytesIO()
-    names = []
+    names, balance = [], request.balance
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
 
         def select(file: tarfile.TarInfo) -> tarfile.TarInfo | None:
             return None if "__pycache__" in file.name or file.issym() or file.islnk() else file
 
-        def add(path: Path, name: str) -> None:
-            archive.add(path, name, filter=select)
-
+        add = partial(archive.add, filter=select)
         add(Path(package_data.__file__).parent, "code/harness")
         if not package_data.IS_INSTALLED:  # an installed package contains these files
             for name in (*_PROJECT_FILES, "requirements.txt"):
@@ -101,14 +97,14 @@ def pack(request: Request, scenarios: Iterable[Scenario]) -> tuple[bytes, Reques
             for file in (scenario.path.name, *scenario.files):
                 add(scenario.path.parent / file, f"{folder}/{file}")
             names.append(f"{folder}/{scenario.path.name}")
-        if request.balance not in (None, EVENLY):
+        if balance not in (None, EVENLY):
             for name in ("run.json", "launches.jsonl"):
-                add(request.balance / name, f"balance/{name}")
+                add(balance / name, f"balance/{name}")
+            balance = Path("balance")
         packages = "\n".join(_list_packages()).encode()
         info = tarfile.TarInfo("packages.txt")
         info.size = len(packages)
         archive.addfile(info, io.BytesIO(packages))
-    balance = request.balance if request.balance in (None, EVENLY) else Path("balance")
     return buffer.getvalue(), replace(request, scenarios=names, balance=balance)
 
 

@@ -52,7 +52,7 @@ class ShellPlace:
     def __init__(self, name: str, say: Callable[[str], object]) -> None:
         self.name, self._say = name, say
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[str] | None = None
+        self._stdin: IO[str] | None = None
         self._is_stopped = False
 
     def run(self, command: Sequence[str], output: IO[bytes] | int = subprocess.DEVNULL) -> tuple[int, str]:
@@ -69,33 +69,28 @@ class ShellPlace:
             errors="replace",
             start_new_session=True,  # so that Ctrl-C only reaches this process, which then stops the command
         )
+        assert process.stdin
+        assert process.stderr
         last_lines: deque[str] = deque(maxlen=LAST_LINES)
         with self._lock:
-            self._process = process
+            self._stdin = process.stdin
         if self._is_stopped:
             self.stop()
-        assert process.stderr
         with process.stderr:
             for line in filter(str.strip, process.stderr):
                 last_lines.append(line.strip())
                 self._say(f"{self.name}: {line.rstrip()}")
         code = process.wait()
         with self._lock:
-            self._process = None
-            _close(process)
+            process.stdin.close()
         return code, " ".join(last_lines)
 
     def stop(self) -> None:
         """End the current command, as Ctrl-C does, and every later one immediately."""
         self._is_stopped = True
         with self._lock:
-            if self._process:
-                _close(self._process)
-
-
-def _close(process: "subprocess.Popen[str]") -> None:
-    if process.stdin and not process.stdin.closed:
-        process.stdin.close()
+            if self._stdin:
+                self._stdin.close()
 
 
 class LocalPlace(ShellPlace):

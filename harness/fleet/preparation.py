@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,25 +24,17 @@ from harness.session.starting import make_run_id
 MEASURE = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedPlace:
-    """A machine or slot of a fleet, the seconds that it took, and why it can't measure; empty if it can."""
-
-    name: str
-    seconds: float
-    problem: str
-
-
-def prepare_places(planned: Planned, listener: Listener) -> list[PreparedPlace]:
+def prepare_places(planned: Planned, listener: Listener) -> list[tuple[str, bool]]:
     """Launch each cell of a plan once on each machine of `--on`, all machines at the same time. Nothing is kept.
 
-    Raises UsageError for invalid machines, and CannotRunHereError if a cluster doesn't answer.
+    Return a line about each machine, and whether it can measure. Raises UsageError for invalid machines, and
+    CannotRunHereError if a cluster doesn't answer.
     """
     request = dispatch.check_request(planned)
     short = replace(request, on="", slots="", rounds=1, warmup=0.0, measure=MEASURE, results=Request().results)
     parcel, short = pack(short, planned.scenarios.values())
     words = [*short.command()[1:], "--wait"]
-    places = dispatch.open_places(request.on, 1, parcel, listener.say, words=words)
+    places = dispatch.open_places(request.on, 1, parcel, listener, words=words)
     with ThreadPoolExecutor(len(places)) as pool:
         try:
             return list(pool.map(lambda place: _prepare(place, words), places))
@@ -52,13 +44,13 @@ def prepare_places(planned: Planned, listener: Listener) -> list[PreparedPlace]:
             raise
 
 
-def _prepare(place: Place, words: Sequence[str]) -> PreparedPlace:
+def _prepare(place: Place, words: Sequence[str]) -> tuple[str, bool]:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         try:
             code, message = place.measure(f"check-{make_run_id(datetime.now(UTC))}", words, Path(folder) / "run", None)
         except CannotRunHereError as error:
             code, message = Exit.CANNOT_RUN_HERE, str(error)
-    return PreparedPlace(
-        place.name, time.monotonic() - started, "" if code == Exit.OK else message or f"exit code {code}"
-    )
+    if code == Exit.OK:
+        return f"{place.name}: ready after {time.monotonic() - started:.0f} s", True
+    return f"{place.name}: {message or f'exit code {code}'}", False

@@ -181,7 +181,7 @@ class RayPlace:
             exit_code = int(code or details.driver_exit_code or Exit.DEFECT)
             if archive and exit_code in FINISHED_CODES:
                 selector = self._options["entrypoint_label_selector"]
-                self._start_job(f"rm -rf $HOME/{FOLDER}/{shard}", entrypoint_label_selector=selector)
+                self._client.submit_job(entrypoint=f"rm -rf $HOME/{FOLDER}/{shard}", entrypoint_label_selector=selector)
             self._client.delete_job(job)
         except Exception as error:  # noqa: BLE001 - Ray raises many kinds of errors
             return Exit.DEFECT, _explain(error).message
@@ -198,24 +198,20 @@ class RayPlace:
 
     def _submit(self, shard: str, words: Sequence[str]) -> str:
         """Start a job on the node, and return its id. Raises CannotRunHereError if the node has left the cluster."""
-        if self._options["entrypoint_label_selector"][_NODE] not in [
-            node.node_id for node in _list_nodes(self._client)
-        ]:
+        node_id = self._options["entrypoint_label_selector"][_NODE]
+        if all(node.node_id != node_id for node in _list_nodes(self._client)):
             raise CannotRunHereError("The node has left the Ray cluster.")
         script = "\n".join([_UNPACK, make_remote_script([*words, *self._slot_words]), _MEASURE])
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / _PARCEL).write_bytes(self._parcel)
             (Path(folder) / _SCRIPT).write_text(script)
-            return self._start_job(
-                f"sh {_SCRIPT} {shard}",
+            job = self._client.submit_job(
+                entrypoint=f"sh {_SCRIPT} {shard}",
                 runtime_env={"working_dir": folder, "env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": _STOP_SECONDS}},
                 metadata={"shard": shard},
                 **self._options,
             )
-
-    def _start_job(self, command: str, **options: Any) -> str:
-        """Start a command, and return the id of its job."""
-        return str(self._client.submit_job(entrypoint=command, **options))
+        return str(job)
 
     def _follow(self, job: str) -> tuple[Any, str]:
         """Report the stderr of a job until it has ended. Return its details, and its log after the line `_BEGIN`."""

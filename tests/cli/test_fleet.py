@@ -22,7 +22,7 @@ def test_a_check_says_how_many_slots_are_safe(harness, monkeypatch, snapshot):
     outputs = {}
     for ratio, code in ((1.001, 0), (1.2, 4)):
 
-        def measure(_plan: object, _slots: object, count: int, _say: object, ratio: float = ratio) -> SlotCheck:
+        def measure(_plan: object, count: int, _say: object, ratio: float = ratio) -> SlotCheck:
             assert count == 2
             interference = Interference(2, ratio, ratio - 0.001, ratio + 0.001)
             return SlotCheck(

@@ -53,16 +53,15 @@ def slow_down(monkeypatch: pytest.MonkeyPatch, ratios: dict[int, float], noise: 
 
     monkeypatch.setattr(check, "_launch_in_slots", launch)
     monkeypatch.setattr(check, "prepare", lambda planned, listener: draw.gauss(0.0, noise))
+    monkeypatch.setattr(
+        check, "divide_into_slots", lambda planned, count: [Slot((number,)) for number in range(count or 6)]
+    )
     return together
-
-
-def make_slots(count: int | None) -> list[Slot]:
-    return [Slot((number,)) for number in range(count or 6)]
 
 
 def test_fewer_slots_are_tried_until_they_are_safe_and_that_is_remembered(planned, monkeypatch, snapshot):
     together, listener = slow_down(monkeypatch, {6: 1.2, 5: 1.05}), Sentences()
-    result = check.check(planned, make_slots, None, listener)
+    result = check.check(planned, None, listener)
     assert [(entry.slots, entry.is_safe(0.03)) for entry in result.tried] == [(6, False), (5, False), (4, True)]
     assert (result.safe, result.work) == (4, "ways old fine fast")
     assert load_stored().get("cpu") == result
@@ -91,7 +90,7 @@ def test_what_is_not_known_is_measured_again(planned, monkeypatch):
     results = {}
     for noise, ratio in blocks:
         together, listener = slow_down(monkeypatch, {2: ratio}, noise), Sentences()
-        check.check(planned, make_slots, 2, listener)
+        check.check(planned, 2, listener)
         results[noise, ratio] = len(together) // 2, listener.said[-1].rpartition(": ")[2].split(".")[0]
     assert results == blocks
 
@@ -113,7 +112,7 @@ def test_slots_are_used_only_with_a_margin_that_their_interference_is_below(snap
 
 def test_what_is_remembered_is_of_the_cpus_that_there_were(planned, monkeypatch):
     slow_down(monkeypatch, {})
-    check.check(planned, make_slots, 2, Sentences())
+    check.check(planned, 2, Sentences())
     assert count_allowed_slots("cpu", 2, MARGIN) == 2
     path = get_data_dir() / "fleet.json"
     document = json.loads(path.read_text())

@@ -94,10 +94,10 @@ def measure(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> Measur
     ) -> Merged:
         monkeypatch.setattr("harness.fleet.merge.report", lambda *_: Written([], []))
         monkeypatch.setattr(dispatch, "open_places", lambda *arguments, **more: places)
-        monkeypatch.setattr(dispatch, "_count_slots", lambda planned: len(places))
+        monkeypatch.setattr(dispatch, "find_slots", lambda planned: places)
         monkeypatch.setattr(dispatch, "prepare", lambda *arguments, **more: lacking or {})
         if resume:
-            return dispatch.resume(resume, listener or Sentences(), rounds=None, budget=None)
+            return dispatch.resume(resume, Request(), listener or Sentences())
         return dispatch.run(planned, listener or Sentences(), command=["harness", "matrix", "typed"])
 
     return run
@@ -182,7 +182,7 @@ def test_a_shard_that_fails_too_often_is_named_and_the_run_goes_on_with_only_tha
     path = folder / dispatch.ASKED
     path.write_text(path.read_text().replace('"old"', '"new"').replace("matrix", "matrix "))
     with pytest.raises(UsageError, match="this user"):
-        dispatch.resume(folder, Sentences(), rounds=None, budget=None)
+        dispatch.resume(folder, Request(), Sentences())
 
 
 def test_the_next_place_measures_the_shard_of_a_place_that_fails(planned, measure):
@@ -265,7 +265,7 @@ def test_a_slot_is_a_gpu(planned, monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2, 3})
     monkeypatch.setattr("harness.machine.slots.topology.read", lambda: Topology({}))
     three = on_gpus(planned, "NVIDIA A100", "NVIDIA A100", "NVIDIA A100", slots="3", shard=Shard(1, 2))
-    assert [slot.gpu for slot in dispatch.find_slots_for_shard(three)] == ["0", "1", "2"]
+    assert [slot.gpu for slot in dispatch.find_slots(three)] == ["0", "1", "2"]
     assert requests == [("gpu", 3)]
 
 
@@ -282,7 +282,7 @@ def test_what_no_fleet_measures_is_refused(planned, monkeypatch, snapshot):
         "a package of files": refuse(environments=["old", "new+keras@/here"]),
         "a package of a repository": refuse(reference="new+keras@v3", repository="/here"),
         "a package with a password": refuse(environments=["old+keras@https://me:secret@host/a/keras"]),
-        "GPUs of two models": read_refusal(lambda: dispatch.find_slots_for_shard(two_models)),
+        "GPUs of two models": read_refusal(lambda: dispatch.find_slots(two_models)),
     } == snapshot
 
 
