@@ -91,6 +91,11 @@ def matrix(
             say(sentence)
     if unsettled and not resume:
         raise UsageError("--unsettled needs --resume.", "Add --resume RUN with the run to continue.")
+    if history_rounds and request.on:
+        raise UsageError(
+            f"--history-rounds reads the history of this machine, but --on {request.on} measures on other machines.",
+            "Omit --history-rounds.",
+        )
     if dry_run and not resume:
         raise typer.Exit(show_plan(request, json=json))
     from harness.cli import running  # noqa: PLC0415 - not needed for --help and --dry-run

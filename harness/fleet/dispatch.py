@@ -112,7 +112,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     parcel, unavailable = b"", dict[str, UnavailableError]()
     if request.on:
         parcel, shard_request = pack(shard_request, planned.scenarios.values())
-    words = [*shard_request.command()[1:], "--wait"]
+    words = [*shard_request.command()[1:], "--wait", *(["--history-rounds"] if planned.plan.settled else [])]
     places = open_places(request.on, slots, parcel, listener, words=words)
     if not request.on:
         # prepare the environments once for all slots

@@ -148,7 +148,12 @@ def _label_run(part: _MergedPart, label: str, labels: Sequence[str]) -> _MergedP
     unavailable = [replace(entry, cell=add_machine(entry.cell)) for entry in plan.unavailable]
     labeled_run = replace(
         run,
-        plan=replace(plan, groups=list(groups.values()), unavailable=unavailable),
+        plan=replace(
+            plan,
+            groups=list(groups.values()),
+            unavailable=unavailable,
+            settled={groups[name].name: rounds for name, rounds in plan.settled.items() if name in groups},
+        ),
         scenarios=scenarios,
         stops={groups[name].name: stop for name, stop in run.stops.items()},
         looks=[{groups[name].name: rounds for name, rounds in look.items()} for look in run.looks],
@@ -269,6 +274,7 @@ def _merge(parts: Sequence[_MergedPart]) -> Run:
         shard=None,
         stand_ins=list({fallback.role: fallback for plan in plans for fallback in plan.stand_ins}.values()),
         compiled={name: way for plan in plans for name, way in plan.compiled.items()},
+        settled={name: rounds for plan in plans for name, rounds in plan.settled.items()},
     )
     machines = _list_machines(parts)
     return replace(

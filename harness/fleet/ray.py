@@ -228,11 +228,11 @@ class RayPlace:
                 time.sleep(_PAUSE)
                 continue
             answered = time.monotonic()
-            lines = log.partition(f"{_END} ")[0].splitlines(keepends=True)
+            # the last line is incomplete, or empty
+            lines = log.partition(f"{_END} ")[0].split("\n")[:-1]
             for line in lines[reported:]:
-                if line.endswith("\n"):
-                    reported += 1
-                    self._say(f"{self.name}: {line.rstrip()}")
+                self._say(f"{self.name}: {line.rstrip()}")
+            reported = len(lines)
             if details.status.is_terminal():
                 return details, log
             time.sleep(_PAUSE)

@@ -66,6 +66,7 @@ def test_what_is_wrong_is_told_before_anything_runs(harness, snapshot):
     for line in (
         "--base HEAD~",
         "--head HEAD -s mine.py",
+        "-s mine.py --history-rounds --on ssh://one",
         "--base nowhere -s mine.py",
         "--base --upload-pack=x -s mine.py",
         "--base HEAD~ -s absent.py",

@@ -91,6 +91,7 @@ def measure(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> Measur
         listener: Sentences | None = None,
         resume: Path | None = None,
         lacking: Mapping[str, UnavailableError] | None = None,
+        plan: session.Planned = planned,
     ) -> Merged:
         monkeypatch.setattr("harness.fleet.merge.report", lambda *_: Written([], []))
         monkeypatch.setattr(dispatch, "open_places", lambda *arguments, **more: places)
@@ -98,7 +99,7 @@ def measure(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> Measur
         monkeypatch.setattr(dispatch, "prepare", lambda *arguments, **more: lacking or {})
         if resume:
             return dispatch.resume(resume, Request(), listener or Sentences())
-        return dispatch.run(planned, listener or Sentences(), command=["harness", "matrix", "typed"])
+        return dispatch.run(plan, listener or Sentences(), command=["harness", "matrix", "typed"])
 
     return run
 
@@ -150,7 +151,10 @@ def test_each_place_measures_a_shard_at_the_same_time_and_they_are_merged(planne
     words = json.loads((result.ended.folder / dispatch.ASKED).read_text())["words"]
     assert words[0] == "matrix"
     assert (words[words.index("--seed") + 1], words[words.index("--balance") + 1]) == ("1", "even")
-    assert "--results" not in words
+    assert not {"--results", "--history-rounds"} & {*words}
+    settled = replace(planned, plan=replace(planned.plan, settled={planned.plan.groups[0].name: 2}))
+    result = measure(*make_places(planned, 3), plan=settled)
+    assert "--history-rounds" in json.loads((result.ended.folder / dispatch.ASKED).read_text())["words"]
 
 
 def test_a_shard_that_breaks_off_is_continued_in_its_place_and_merged_once(planned, measure):

@@ -133,6 +133,15 @@ def test_a_group_of_several_machines_has_a_row_for_each_and_nothing_is_learnt_of
     assert results.found.control is None
 
 
+def test_groups_with_fewer_rounds_keep_them_beside_other_machines(tmp_path):
+    one, two = run("m-1", "office"), run("m-2")
+    one = replace(one, plan=replace(one.plan, settled={one.plan.groups[0].name: 2}))
+    plan = merge_runs(tmp_path, one, two).ended.results.run.plan
+    short = [group for group in plan.groups if group.name in plan.settled]
+    assert [(group.axes[MACHINE], plan.settled[group.name]) for group in short] == [("office", 2)]
+    assert plan.slots(short[0], 3) == []
+
+
 def test_a_control_that_is_beyond_the_margin_takes_the_verdicts_of_its_own_machine(tmp_path):
     one, two = run("m-1", "runner"), run("m-2", "runner")
     results = merge_runs(tmp_path, (one, launches(one, again=1.3)), two).ended.results

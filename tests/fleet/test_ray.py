@@ -250,3 +250,18 @@ def test_a_cluster_that_fails_ends_the_shard_and_then_the_place(monkeypatch, tmp
     client.list_jobs = fail
     with pytest.raises(CannotRunHereError, match="Failed to connect"):
         place.measure("x-1", [], tmp_path, None)
+
+
+def test_each_line_of_a_job_is_reported_once(monkeypatch):
+    monkeypatch.setattr(ray, "_PAUSE", 0.0)
+    logs = iter(["a\n3 %\r", "a\n3 %\r100 %\nb\n", f"a\n3 %\r100 %\nb\n{ray._END} 0\n"])
+    has_ended = iter([False, False, True])
+
+    def get_job_info(_: str) -> SimpleNamespace:
+        ended = next(has_ended)
+        return SimpleNamespace(status=SimpleNamespace(is_terminal=lambda: ended), driver_exit_code=0)
+
+    client = SimpleNamespace(get_job_info=get_job_info, get_job_logs=lambda _: f"{ray._BEGIN}\n{next(logs)}")
+    said: list[str] = []
+    ray.RayPlace("one", {}, client, b"", said.append)._follow("job")
+    assert said == ["one: a", "one: 3 %\r100 %", "one: b"]
