@@ -83,12 +83,8 @@ def matrix(
             f"--package {package} needs --base.",
             f"Add --base REF. To measure only one commit, pass -e tf2.21+{package}@FOLDER.",
         )
-    if base and package and not resume:
-        request = session.sources.make_comparison_request(request, package, base, head)
-    elif base and not resume:
-        request, sentences = session.versions.make_request(request, base, head)
-        for sentence in sentences:
-            say(sentence)
+    if base and not resume:
+        request = _make_comparison(request, package, base, head)
     if unsettled and not resume:
         raise UsageError("--unsettled needs --resume.", "Add --resume RUN with the run to continue.")
     if history_rounds and request.on:
@@ -107,6 +103,16 @@ def matrix(
             raise typer.Exit(show_rest(resume, request, unsettled=unsettled, json=json))
         raise typer.Exit(running.resume(resume, request, unsettled=unsettled, **shared))
     raise typer.Exit(running.run(request, judge=bool(base), by_history=history_rounds, **shared))
+
+
+def _make_comparison(request: Request, package: str, base: str, head: str) -> Request:
+    """Return the request that compares two commits of a package or of the scenarios, and print what it leaves out."""
+    if package:
+        return session.sources.make_comparison_request(request, package, base, head)
+    compared, sentences = session.versions.make_request(request, base, head)
+    for sentence in sentences:
+        say(sentence)
+    return compared
 
 
 def _refuse_other_options(context: typer.Context) -> None:
