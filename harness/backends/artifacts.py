@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from harness.backends.untrusted_text import join_lines
@@ -70,11 +70,7 @@ class Artifacts:
     def add(self, name: str, content: bytes) -> None:
         """Save one file under a unique name that isn't a folder of another file."""
         saved_as = make_safe_name(name) or "unnamed"
-        while (
-            saved_as in self.files
-            or saved_as in self._folders
-            or any(parent in self.files for parent in _list_parents(saved_as))
-        ):
+        while saved_as in self._folders or not self.files.keys().isdisjoint([saved_as, *_list_parents(saved_as)]):
             saved_as = _rename_file(saved_as, self.files)
         self.files[saved_as] = content
         self._folders.update(_list_parents(saved_as))
@@ -118,11 +114,11 @@ def _walk(artifacts: Artifacts, folder: int, path: str, device: int) -> bool:
                 if name.count("/") + 1 >= DEPTH_LIMIT:
                     artifacts.refuse(name, f"deeper than {DEPTH_LIMIT} folders")
                     continue
-                with _open_entry(entry_name, folder, os.O_DIRECTORY) as subfolder:
+                with open_entry(entry_name, folder, os.O_DIRECTORY) as subfolder:
                     if os.fstat(subfolder).st_dev == device and not _walk(artifacts, subfolder, f"{name}/", device):
                         return False
             elif stat.S_ISREG(entry.st_mode):
-                with _open_entry(entry_name, folder) as file:
+                with open_entry(entry_name, folder) as file:
                     _read(artifacts, file, name, device)
             else:
                 artifacts.refuse(name, "not a regular file")
@@ -132,8 +128,8 @@ def _walk(artifacts: Artifacts, folder: int, path: str, device: int) -> bool:
 
 
 @contextmanager
-def _open_entry(name: str, folder: int, flags: int = 0) -> Iterator[int]:
-    """Open an entry of an open folder during the block. Links are refused, and pipes don't block."""
+def open_entry(name: str | Path, folder: int | None = None, flags: int = 0) -> Iterator[int]:
+    """Open a path, or an entry of an open folder, during the block. Links are refused, and pipes don't block."""
     handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=folder)
     try:
         yield handle

@@ -188,13 +188,9 @@ def _describe_usable(backend: "RegisteredBackend", gpus: Sequence[str], via: Gpu
 
 def _make_refusal(refusals: Sequence[CannotRunHereError], untrusted: Mapping[str, str]) -> CannotRunHereError:
     """Return the error for other people's code that needs a container, although no engine is running."""
-    start = f"Start {' or '.join(entry.title for entry in ENTRIES if entry.in_containers)}"
-    return CannotRunHereError(
-        "\n".join(
-            [*(error.message for error in refusals), f"{_describe_untrusted(untrusted)} Such code needs a container."]
-        ),
-        f"{start}, or, if you trust the code, pass --trust.",
-    )
+    lines = [*(error.message for error in refusals), f"{_describe_untrusted(untrusted)} Such code needs a container."]
+    titles = " or ".join(entry.title for entry in ENTRIES if entry.in_containers)
+    return CannotRunHereError("\n".join(lines), f"Start {titles}, or, if you trust the code, pass --trust.")
 
 
 def _describe_untrusted(untrusted: Mapping[str, str]) -> str:

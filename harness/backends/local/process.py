@@ -43,7 +43,10 @@ _TICK_SECONDS = 0.02
 
 @dataclass
 class _Started:
-    """The started processes that haven't been waited for, and the time (`_read_clock`) when the first one started."""
+    """The started processes that haven't been waited for, and the time when the first one started.
+
+    The time is in seconds since the machine was started (CLOCK_BOOTTIME), because this clock can't be set.
+    """
 
     pids: set[int] = field(default_factory=set)
     first_start: float = 0.0
@@ -52,13 +55,8 @@ class _Started:
 _STARTED = _Started()
 
 
-def _read_clock() -> float:
-    """Return the seconds since the machine was started: a clock that can't be set."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-
-
 def _read_start_time(pid: int) -> float:
-    """Return the start time of a process, on the clock of `_read_clock`. Raises OSError if it doesn't exist."""
+    """Return the start time of a process, on the clock of `_Started`. Raises OSError if it doesn't exist."""
     # the second field is the command's name in parentheses, with any characters; the 22nd is the start time
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     return int(fields[19]) / os.sysconf("SC_CLK_TCK")
@@ -121,7 +119,7 @@ class LocalProcess:
         with contextlib.suppress(OSError, AttributeError):  # systems other than Linux don't have this function
             ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         if not _STARTED.pids:
-            _STARTED.first_start = _read_clock()
+            _STARTED.first_start = time.clock_gettime(time.CLOCK_BOOTTIME)
         with contextlib.ExitStack() as stack:
             try:
                 stack.enter_context(run_on_cpus(self._limits.cpus or ()))
@@ -155,9 +153,8 @@ class LocalProcess:
         try:
             for _ in range(_MAX_MOVES):
                 root = psutil.Process(self._started_process.pid)
-                if not sum(
-                    _move_threads(process.pid, set(cpus), nice) for process in (root, *root.children(recursive=True))
-                ):
+                processes = (root, *root.children(recursive=True))
+                if not sum(_move_threads(process.pid, set(cpus), nice) for process in processes):
                     return
         except psutil.NoSuchProcess:
             return
@@ -197,7 +194,12 @@ class LocalProcess:
     def catch_up(self) -> None:
         """Read the output that is in its pipes, without waiting."""
         for pipe, reader in self._readers:
-            _drain(pipe, reader)
+            os.set_blocking(pipe, False)
+            remaining = _DRAIN_BYTES
+            with contextlib.suppress(BlockingIOError):
+                while remaining > 0 and (chunk := os.read(pipe, _CHUNK_BYTES)):
+                    remaining -= len(chunk)
+                    reader(chunk)
 
     def send(self, word: str) -> None:
         """Write a line to its standard input. If the process has ended, this does nothing."""
@@ -257,12 +259,3 @@ def _move_threads(pid: int, cpus: set[int], nice: int | None) -> int:
 def _make_refusal(cpus: Collection[int], error: OSError) -> CannotRunHereError:
     numbers = ", ".join(map(str, cpus))
     return CannotRunHereError(f"This process isn't allowed to run on the CPUs {numbers}: {error.strerror}.")
-
-
-def _drain(pipe: int, reader: Read) -> None:
-    os.set_blocking(pipe, False)
-    remaining = _DRAIN_BYTES
-    with contextlib.suppress(BlockingIOError):
-        while remaining > 0 and (chunk := os.read(pipe, _CHUNK_BYTES)):
-            remaining -= len(chunk)
-            reader(chunk)
