@@ -133,11 +133,9 @@ def resume(
             resources.enter_context(hold_machine(report_wait))
         wished = registry.check_backend(backend)
         earlier_run = load_earlier(folder, wished, rounds=rounds, budget=budget, unsettled=unsettled)
-        return (
-            _report_again(earlier_run, observer)
-            if earlier_run.over
-            else _execute_run(reopen_run(earlier_run, observer, resources), observer, {})
-        )
+        if earlier_run.over:
+            return _report_again(earlier_run, observer)
+        return _execute_run(reopen_run(earlier_run, observer, resources), observer, {})
 
 
 def _report_again(earlier_run: Earlier, listener: Listener) -> Ended:
