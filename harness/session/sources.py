@@ -53,7 +53,7 @@ class WheelMaker:
     repository: str = ""
     is_trusted: bool = False
     builds: bool = True
-    say: Callable[[str], object] | None = None
+    say: Callable[[str], object] = lambda _: None
     lock: Callable[[], AbstractContextManager[None]] = nullcontext
     unbuilt: dict[str, Environment] = field(default_factory=dict)
 
@@ -99,10 +99,6 @@ class WheelMaker:
             ids = (source.short, source.long)
             return adhoc.keep(sources.make_environment(base, spec.package, built_wheel, ids, source.description))
 
-    def _announce(self, text: str) -> None:
-        if self.say:
-            self.say(text)
-
     def _get_wheel(self, spec: FromSource, base: Environment, source: Source) -> Wheel | None:
         """Return the wheel of a source, from the cache or from a build; None if nothing may be built."""
         instant = max(datetime.fromisoformat(base.as_of), datetime.fromtimestamp(source.snapshot.instant, UTC))
@@ -111,7 +107,7 @@ class WheelMaker:
         except (CannotRunHereError, registry.UntrustedError) as error:
             if self.builds:
                 raise
-            self._announce(f"{spec.package} is not built: {error}")
+            self.say(f"{spec.package} is not built: {error}")
             return None
         recipe = [hashlib.sha256((self.project.root / "images" / name).read_bytes()).hexdigest() for name in _RECIPE]
         parts = [git.get_tree_id(source.snapshot), spec.package, base.python, self._make_version(spec, base, source)]
@@ -127,10 +123,10 @@ class WheelMaker:
                 f"Build the wheel on another machine, and pass it: -e {spec.base}+{spec.package}@FILE.whl",
             )
         if not self.builds:
-            self._announce(f"A run builds {spec.package} from {source.description}, {backend.builds_in}.")
+            self.say(f"A run builds {spec.package} from {source.description}, {backend.builds_in}.")
             return None
         with self.lock():
-            self._announce(f"Building {spec.package} from {source.description}, {backend.builds_in}.")
+            self.say(f"Building {spec.package} from {source.description}, {backend.builds_in}.")
             wheel = self._build_wheel(spec, base, source, instant, backend)
         with suppress(OSError):
             write_atomically(path, json.dumps({"name": wheel.name, "version": wheel.version}))
@@ -173,9 +169,8 @@ class WheelMaker:
                 folder.mkdir(parents=True)
             source.snapshot.export(files)
             sources.check_name(files, spec.package)
-            (lock / "build.txt").write_text(
-                sources.build_lock(files, base.python, instant, base.architecture), encoding="utf-8"
-            )
+            lock_text = sources.build_lock(files, base.python, instant, base.architecture)
+            (lock / "build.txt").write_text(lock_text, encoding="utf-8")
             backend.build_wheel(
                 WheelRecipe(
                     package=spec.package,
