@@ -222,13 +222,11 @@ def _find_saved_environment(spec: FromSource, base: Environment) -> Environment 
         return None
     text = f"{base.asked or base.name}+{spec.package}@{spec.place}"
     names = [path.stem for path in adhoc.get_folder().glob(f"{base.name}-{spec.package}-*.json")]
-    saved_environments = [
-        environment
-        for environment in map(adhoc.load_saved, names)
-        if environment is not None and (environment.asked, environment.architecture) == (text, base.architecture)
-    ]
-    usable = (environment for environment in saved_environments if get_wheel_path(environment.wheel).is_file())
-    return next(usable, None)
+    for environment in filter(None, map(adhoc.load_saved, names)):
+        is_same = (environment.asked, environment.architecture) == (text, base.architecture)
+        if is_same and get_wheel_path(environment.wheel).is_file():
+            return environment
+    return None
 
 
 def make_comparison_request(asked: Request, package: str, base: str, head: str = "") -> Request:
