@@ -12,7 +12,6 @@ from harness.model.backend import GpuWay
 from harness.model.environment import normalize_architecture
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import GpuHost
-from harness.model.run import Run
 from harness.model.texts import joined
 
 # imported only for type checks, because the command line needs only the names, and must start fast
@@ -170,11 +169,6 @@ def open_all(root: Path) -> "list[RegisteredBackend]":
 def open_image_backend(root: Path) -> "DockerBackend":
     """Return the backend with images, without connecting to its engine."""
     return next(cast("DockerBackend", entry.open(root, "images")) for entry in ENTRIES if entry.in_containers)
-
-
-def find_registered(run: Run) -> BackendEntry | None:
-    """Return the backend of a stored run; None if it isn't registered any more."""
-    return next((entry for entry in ENTRIES if entry.name == run.backend.name), None)
 
 
 def _describe_usable(backend: "RegisteredBackend", gpus: Sequence[str], via: GpuWay | None) -> str:

@@ -88,31 +88,22 @@ def _end_orphans() -> None:
                 os.waitpid(pid, 0)
 
 
+@dataclass(eq=False)
 class LocalProcess:
     """A process that runs a command in `folder`. With `takes_words`, it reads commands from its standard input.
 
     If it runs only on CPUs in `prior`, it gets the lowest nice value.
     """
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        folder: Path,
-        variables: Mapping[str, str],
-        limits: Limits,
-        *,
-        takes_words: bool,
-        prior: Collection[int] = (),
-    ) -> None:
-        self._command = command
-        self._folder = folder
-        self._variables = dict(variables)
-        self._limits = limits
-        self._takes_words = takes_words
-        self._priority_cpus = set(prior)
-        self._process: subprocess.Popen[bytes] | None = None
-        self._readers: list[tuple[int, Read]] = []
-        self._is_timed_out = False
+    command: Sequence[str]
+    folder: Path
+    variables: Mapping[str, str]
+    limits: Limits
+    takes_words: bool
+    prior: Collection[int] = ()
+    _process: subprocess.Popen[bytes] | None = None
+    _readers: Sequence[tuple[int, Read]] = ()
+    _is_timed_out: bool = False
 
     def start(self, stdout: Read, stderr: Read) -> None:
         """Start the command. Raises CannotRunHereError if it may not run on its CPUs."""
@@ -120,18 +111,19 @@ class LocalProcess:
             ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         if not _STARTED.pids:
             _STARTED.first_start = time.clock_gettime(time.CLOCK_BOOTTIME)
+        cpus = self.limits.cpus or ()
         with contextlib.ExitStack() as stack:
             try:
-                stack.enter_context(run_on_cpus(self._limits.cpus or ()))
+                stack.enter_context(run_on_cpus(cpus))
             except OSError as error:
-                raise _make_refusal(self._limits.cpus or (), error) from None
-            if self._has_priority(self._limits.cpus or ()):
+                raise _make_refusal(cpus, error) from None
+            if self._has_priority(cpus):
                 stack.enter_context(niceness.run_at_nice_value(niceness.LOWEST))
             self._process = subprocess.Popen(
-                self._command,
-                cwd=self._folder,
-                env=self._variables,
-                stdin=subprocess.PIPE if self._takes_words else subprocess.DEVNULL,
+                self.command,
+                cwd=self.folder,
+                env=self.variables,
+                stdin=subprocess.PIPE if self.takes_words else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
@@ -219,9 +211,9 @@ class LocalProcess:
             _STARTED.pids.discard(process.pid)
             _end_orphans()
             self.catch_up()
-            self._readers = []
+            self._readers = ()
         if self._is_timed_out:
-            return Ending(seconds=self._limits.seconds)
+            return Ending(seconds=self.limits.seconds)
         return Ending(signal=-code) if code < 0 else Ending(code)
 
     def close(self) -> None:
@@ -230,7 +222,7 @@ class LocalProcess:
             self.end()
 
     def _has_priority(self, cpus: Collection[int]) -> bool:
-        return bool(cpus) and set(cpus) <= self._priority_cpus
+        return bool(cpus) and set(cpus) <= set(self.prior)
 
     @property
     def _started_process(self) -> subprocess.Popen[bytes]:
