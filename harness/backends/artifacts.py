@@ -71,7 +71,9 @@ class Artifacts:
         """Save one file under a unique name that isn't a folder of another file."""
         saved_as = make_safe_name(name) or "unnamed"
         while saved_as in self._folders or not self.files.keys().isdisjoint([saved_as, *_list_parents(saved_as)]):
-            saved_as = _rename_file(saved_as, self.files)
+            # append a `_` to the parent that is already a file or, without such a parent, to the name
+            taken = next((parent for parent in reversed(_list_parents(saved_as)) if parent in self.files), saved_as)
+            saved_as = f"{taken}_{saved_as[len(taken) :]}"
         self.files[saved_as] = content
         self._folders.update(_list_parents(saved_as))
         self._bytes += len(content)
@@ -79,12 +81,6 @@ class Artifacts:
 
 def _list_parents(name: str) -> list[str]:
     return [str(parent) for parent in PurePosixPath(name).parents if parent.name]
-
-
-def _rename_file(name: str, files: Iterable[str]) -> str:
-    """Return the name with a `_` after the parent that is already a file. Without such a parent, append the `_`."""
-    existing_file = next((parent for parent in reversed(_list_parents(name)) if parent in files), name)
-    return f"{existing_file}_{name[len(existing_file) :]}"
 
 
 def read_folder(folder: int) -> Artifacts:

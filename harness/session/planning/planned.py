@@ -69,12 +69,11 @@ class Planned:
     @property
     def moved(self) -> dict[str, str]:
         """Descriptions of environments with replaced packages, by name."""
-        descriptions = {
-            name: describe_overrides(self.project, requirement)
+        return {
+            name: text
             for name, requirement in self.requirements.items()
-            if not requirement.is_second
+            if not requirement.is_second and (text := describe_overrides(self.project, requirement))
         }
-        return {name: text for name, text in descriptions.items() if text}
 
     @property
     def line_sentences(self) -> list[str]:
