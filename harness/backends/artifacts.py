@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from harness.backends.untrusted_text import join_lines
@@ -70,12 +70,10 @@ class Artifacts:
     def add(self, name: str, content: bytes) -> None:
         """Save one file under a unique name that isn't a folder of another file."""
         saved_as = make_safe_name(name) or "unnamed"
-        while (
-            saved_as in self.files
-            or saved_as in self._folders
-            or any(parent in self.files for parent in _list_parents(saved_as))
-        ):
-            saved_as = _rename_file(saved_as, self.files)
+        while saved_as in self._folders or not self.files.keys().isdisjoint([saved_as, *_list_parents(saved_as)]):
+            # append a `_` to the parent that is already a file or, without such a parent, to the name
+            taken = next((parent for parent in reversed(_list_parents(saved_as)) if parent in self.files), saved_as)
+            saved_as = f"{taken}_{saved_as[len(taken) :]}"
         self.files[saved_as] = content
         self._folders.update(_list_parents(saved_as))
         self._bytes += len(content)
@@ -83,12 +81,6 @@ class Artifacts:
 
 def _list_parents(name: str) -> list[str]:
     return [str(parent) for parent in PurePosixPath(name).parents if parent.name]
-
-
-def _rename_file(name: str, files: Iterable[str]) -> str:
-    """Return the name with a `_` after the parent that is already a file. Without such a parent, append the `_`."""
-    existing_file = next((parent for parent in reversed(_list_parents(name)) if parent in files), name)
-    return f"{existing_file}_{name[len(existing_file) :]}"
 
 
 def read_folder(folder: int) -> Artifacts:
@@ -118,11 +110,11 @@ def _walk(artifacts: Artifacts, folder: int, path: str, device: int) -> bool:
                 if name.count("/") + 1 >= DEPTH_LIMIT:
                     artifacts.refuse(name, f"deeper than {DEPTH_LIMIT} folders")
                     continue
-                with _open_entry(entry_name, folder, os.O_DIRECTORY) as subfolder:
+                with open_entry(entry_name, folder, os.O_DIRECTORY) as subfolder:
                     if os.fstat(subfolder).st_dev == device and not _walk(artifacts, subfolder, f"{name}/", device):
                         return False
             elif stat.S_ISREG(entry.st_mode):
-                with _open_entry(entry_name, folder) as file:
+                with open_entry(entry_name, folder) as file:
                     _read(artifacts, file, name, device)
             else:
                 artifacts.refuse(name, "not a regular file")
@@ -132,8 +124,8 @@ def _walk(artifacts: Artifacts, folder: int, path: str, device: int) -> bool:
 
 
 @contextmanager
-def _open_entry(name: str, folder: int, flags: int = 0) -> Iterator[int]:
-    """Open an entry of an open folder during the block. Links are refused, and pipes don't block."""
+def open_entry(name: str | Path, folder: int | None = None, flags: int = 0) -> Iterator[int]:
+    """Open a path, or an entry of an open folder, during the block. Links are refused, and pipes don't block."""
     handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=folder)
     try:
         yield handle

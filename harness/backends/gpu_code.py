@@ -81,8 +81,8 @@ def _describe_wheel(modules: Sequence[frozenset[str]]) -> tuple[str, str]:
         if architecture in machine
     }
     return (
-        _join_words(f"{'compute' if architecture in ptx else 'sm'}_{architecture}" for architecture in machine),
-        _join_words(f"compute_{architecture} of PTX {version}" for architecture, version in ptx_versions.items()),
+        " ".join(f"{'compute' if architecture in ptx else 'sm'}_{architecture}" for architecture in machine),
+        " ".join(f"compute_{architecture} of PTX {version}" for architecture, version in ptx_versions.items()),
     )
 
 
@@ -109,13 +109,9 @@ def _find_common_code(parts: Mapping[str, Sequence[frozenset[str]]]) -> str:
         if modules
     ]
     common = reduce(frozenset.intersection, part_codes) if part_codes else frozenset()
-    return _join_words(f"sm_{architecture}" for architecture in _find_architectures(common, "sm"))
+    return " ".join(f"sm_{architecture}" for architecture in _find_architectures(common, "sm"))
 
 
 def _find_architectures(code: Code, kind: str) -> list[int]:
     """Return the architectures of one kind of code, in order."""
     return sorted({int(match[1]) for entry in code if (match := re.match(rf"{kind}_(\d+)", entry))})
-
-
-def _join_words(words: Iterable[str]) -> str:
-    return " ".join(words)

@@ -12,7 +12,6 @@ from harness.model.backend import GpuWay
 from harness.model.environment import normalize_architecture
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import GpuHost
-from harness.model.run import Run
 from harness.model.texts import joined
 
 # imported only for type checks, because the command line needs only the names, and must start fast
@@ -172,11 +171,6 @@ def open_image_backend(root: Path) -> "DockerBackend":
     return next(cast("DockerBackend", entry.open(root, "images")) for entry in ENTRIES if entry.in_containers)
 
 
-def find_registered(run: Run) -> BackendEntry | None:
-    """Return the backend of a stored run; None if it isn't registered any more."""
-    return next((entry for entry in ENTRIES if entry.name == run.backend.name), None)
-
-
 def _describe_usable(backend: "RegisteredBackend", gpus: Sequence[str], via: GpuWay | None) -> str:
     """Describe where launches run, and with which GPUs."""
     if not gpus:
@@ -188,13 +182,9 @@ def _describe_usable(backend: "RegisteredBackend", gpus: Sequence[str], via: Gpu
 
 def _make_refusal(refusals: Sequence[CannotRunHereError], untrusted: Mapping[str, str]) -> CannotRunHereError:
     """Return the error for other people's code that needs a container, although no engine is running."""
-    start = f"Start {' or '.join(entry.title for entry in ENTRIES if entry.in_containers)}"
-    return CannotRunHereError(
-        "\n".join(
-            [*(error.message for error in refusals), f"{_describe_untrusted(untrusted)} Such code needs a container."]
-        ),
-        f"{start}, or, if you trust the code, pass --trust.",
-    )
+    lines = [*(error.message for error in refusals), f"{_describe_untrusted(untrusted)} Such code needs a container."]
+    titles = " or ".join(entry.title for entry in ENTRIES if entry.in_containers)
+    return CannotRunHereError("\n".join(lines), f"Start {titles}, or, if you trust the code, pass --trust.")
 
 
 def _describe_untrusted(untrusted: Mapping[str, str]) -> str:

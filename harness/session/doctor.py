@@ -82,10 +82,8 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
     checks += [make_result("release line", Level.WARN, sentence) for sentence in stale]
     checks += [prerequisites.check_architecture(project.architecture), *backend.findings(locks, gpu_names)]
     # the driver of a remote engine can only be checked by a launch
-    checks += [
-        prerequisites.check_gpu_driver(host, wanted=bool(gpu_names) and host.is_here),
-        *map(prerequisites.check_gpu, host.gpus),
-    ]
+    checks.append(prerequisites.check_gpu_driver(host, wanted=bool(gpu_names) and host.is_here))
+    checks += map(prerequisites.check_gpu, host.gpus)
     # settings are only checked on the GPUs of the launches
     checks += [check for gpu in host.select(gpu_names) for check in prerequisites.check_gpu_settings(gpu)]
     document: dict[str, Any] = {"checks": [*map(_describe_check, [*checks, *gpu_errors])]}

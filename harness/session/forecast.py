@@ -106,12 +106,8 @@ def estimate_duration(planned: Planned) -> DurationEstimate:
     unknown_count = sum(cell not in earlier_times for cell in planned.cells)
     plan, slots = planned.plan, _count_slots(planned)
     seconds = _estimate_seconds(plan, times, slots, _list_pilots(plan, times))
-    started = set[str]()
-    if (
-        earlier
-        and has_caches
-        and _list_drivers(earlier.host) == _list_drivers(collect_facts(planned.gpus, planned.gpu_host))
-    ):
+    started, gpu_facts = set[str](), collect_facts(planned.gpus, planned.gpu_host)
+    if earlier and has_caches and _list_drivers(earlier.host) == _list_drivers(gpu_facts):
         started = {cell.environment for cell in earlier_times if cell.device is Device.GPU}
     first_starts, lazy_starts = (len({*find(plan)} - started) for find in (find_first_starts, find_lazy_starts))
     return DurationEstimate(

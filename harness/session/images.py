@@ -33,9 +33,8 @@ def select_environments(names: Sequence[str] | None, architecture: str = "") -> 
     """
     project, engine = Project.find(), registry.find_contained(registry.AUTO)
     project = replace(project, architecture=architecture or registry.find_architecture(engine, project.root))
-    environments, selection = WheelMaker(project).resolve(
-        load_environments(project), map(parse_requested, names or ["*"])
-    )
+    requested = map(parse_requested, names or ["*"])
+    environments, selection = WheelMaker(project).resolve(load_environments(project), requested)
     return project, [environments[name] for name in resolve(selection, list(environments), "environment")]
 
 

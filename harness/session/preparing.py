@@ -1,7 +1,7 @@
 """Prepares the environments and GPUs of a run."""
 
 import shlex
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -18,7 +18,6 @@ from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError, NothingPreparedError, UnavailableError
 from harness.model.gpu import Gpu
 from harness.model.launch import Limits
-from harness.model.run import Plan, describe_fallbacks
 from harness.model.texts import joined
 from harness.plan.gpus import fit
 from harness.report.sections import run_info
@@ -32,17 +31,22 @@ def prepare(planned: Planned, listener: Listener, *, wait: bool = False) -> dict
 
     The listener gets messages about unavailable environments. Raises the errors of `run`.
     """
-    untrusted, gpu_way = planned.untrusted, planned.request.gpu_via
-    name, gpus_ = planned.request.backend, planned.plan.limits.gpus
-    backend, _ = registry.choose(name, planned.project.root, "", untrusted=untrusted, gpus=gpus_, via=gpu_way)
+    backend, _ = choose_backend(planned)
     if not backend.unprepared(planned.needed):
         return {}
     with hold_machine(listener.say if wait else None):
         backend.check_room(planned.needed)
         unavailable = dict(prepare_environments(backend, planned.needed, listener).unavailable)
-    for sentence in _explain_unavailable(unavailable):
-        listener.say(sentence)
+    _announce_unavailable(unavailable, listener)
     return unavailable
+
+
+def choose_backend(planned: Planned, run: str = "") -> tuple[RegisteredBackend, str]:
+    """Return the backend that runs a plan, and why it was chosen. Raises the errors of `registry.choose`."""
+    request, gpus = planned.request, planned.plan.limits.gpus
+    return registry.choose(
+        request.backend, planned.project.root, run, untrusted=planned.untrusted, gpus=gpus, via=request.gpu_via
+    )
 
 
 def prepare_available(planned: Planned, backend: RegisteredBackend, listener: Listener) -> tuple[Planned, Preparation]:
@@ -52,8 +56,7 @@ def prepare_available(planned: Planned, backend: RegisteredBackend, listener: Li
     except NothingPreparedError as error:
         error.advice = "\n".join(filter(None, [error.advice, suggest_environments(planned, backend)]))
         raise
-    for sentence in _explain_unavailable(preparation.unavailable):
-        listener.say(sentence)
+    _announce_unavailable(preparation.unavailable, listener)
     planned, refused = _read_gpu_code(planned, preparation.unavailable, backend, listener)
     return drop_environments(planned, {**preparation.unavailable, **refused}), preparation
 
@@ -82,18 +85,17 @@ def _read_gpu_code(
     if not actual:
         return planned, {}
     new_planned, refused = set_environments(planned, actual)
-    for sentence in _explain_unavailable(refused):
-        listener.say(sentence)
+    _announce_unavailable(refused, listener)
     return new_planned, refused
 
 
-def _explain_unavailable(unavailable: Mapping[str, UnavailableError]) -> Iterator[str]:
-    """Yield a sentence for each reason, with the environments that aren't available."""
+def _announce_unavailable(unavailable: Mapping[str, UnavailableError], listener: Listener) -> None:
+    """Send the listener a sentence for each reason, with the environments that aren't available."""
     by_reason: dict[str, list[str]] = {}
     for environment, error in unavailable.items():
         by_reason.setdefault(str(error), []).append(environment)
     for reason, names in by_reason.items():
-        yield f"{joined(names)} {'is' if len(names) == 1 else 'are'} not available here: {reason}"
+        listener.say(f"{joined(names)} {'is' if len(names) == 1 else 'are'} not available here: {reason}")
 
 
 def suggest_environments(planned: Planned, backend: RegisteredBackend) -> str:
@@ -131,13 +133,6 @@ def prepare_environments(backend: Backend, requirements: Sequence[Requirement], 
         return backend.prepare(list(requirements), progress)
 
 
-def announce_fallbacks(plan: Plan, listener: Listener) -> None:
-    """Send the listener a sentence about fallback environments."""
-    sentence = describe_fallbacks(plan.stand_ins)
-    if sentence:
-        listener.say(sentence)
-
-
 def hold_gpus(
     resources: ExitStack, limits: Limits, selected_gpus: Sequence[Gpu], clock: str, listener: Listener
 ) -> None:
@@ -150,7 +145,10 @@ def hold_gpus(
 
 
 def try_gpus(backend: RegisteredBackend, requirements: Sequence[Requirement], listener: Listener) -> None:
-    """Try the GPUs in an environment that is already prepared. Raises CannotRunHereError if they don't work."""
+    """Try the GPUs of launches in an environment that is already prepared. Without GPUs, this does nothing.
+
+    Raises CannotRunHereError if they don't work.
+    """
     for sentence in backend.try_gpus([requirement for requirement in requirements if requirement.device is Device.GPU]):
         listener.say(sentence)
 

@@ -179,10 +179,8 @@ def report(folder: RunFolder | Path | str, results: Results | None = None, *, fu
         profile_files = files.list_profile_files(profile_report)
         return Written(run_folder.write_reports(profile_files, hint), profile_report.sections())
     all_sections = sections.build(results)
-    return Written(
-        run_folder.write_reports(files.render_files(results, all_sections, full=full, cache=get_cache_dir()), hint),
-        all_sections,
-    )
+    report_files = files.render_files(results, all_sections, full=full, cache=get_cache_dir())
+    return Written(run_folder.write_reports(report_files, hint), all_sections)
 
 
 def has_numbers(results: Results) -> bool:

@@ -133,11 +133,9 @@ def resume(
             resources.enter_context(hold_machine(report_wait))
         wished = registry.check_backend(backend)
         earlier_run = load_earlier(folder, wished, rounds=rounds, budget=budget, unsettled=unsettled)
-        return (
-            _report_again(earlier_run, observer)
-            if earlier_run.over
-            else _execute_run(reopen_run(earlier_run, observer, resources), observer, {})
-        )
+        if earlier_run.over:
+            return _report_again(earlier_run, observer)
+        return _execute_run(reopen_run(earlier_run, observer, resources), observer, {})
 
 
 def _report_again(earlier_run: Earlier, listener: Listener) -> Ended:
@@ -233,15 +231,15 @@ def _make_executor(ready: ReadyRun, walk_listener: WalkListener, began: float) -
 
 
 def _find_stops(measured_run: Run, launches: Sequence[Launch], *, interrupted: bool) -> dict[str, Stop]:
-    """Return how each group ended, by name."""
+    """Return how each group ended, by name. If cells of a group were left out, the reason is the budget."""
     plan, widths = measured_run.plan, partial(interval_widths.widths, measured_run)
     limited_plan = limit_to_budget(plan, launches, interval_widths.pairs(measured_run))
     by_group = find_stops(limited_plan, RoundLog(limited_plan, launches), widths, interrupted=interrupted)
-    complete_groups = {group.name for group in limited_plan.groups if group in plan.groups}
-    return {
-        group.name: _choose_stop(by_group.get(group.name), is_whole=group.name in complete_groups)
-        for group in plan.groups
-    }
+    stops = {group.name: by_group.get(group.name, Stop(StopReason.BUDGET, 0)) for group in plan.groups}
+    for group in plan.groups:
+        if group not in limited_plan.groups and stops[group.name].reason is StopReason.ROUNDS:
+            stops[group.name] = replace(stops[group.name], reason=StopReason.BUDGET)
+    return stops
 
 
 def _run_first_starts(ready: ReadyRun, listener: Listener) -> None:
@@ -255,13 +253,6 @@ def _run_first_starts(ready: ReadyRun, listener: Listener) -> None:
                 f"The first start of {name} failed ({outcome.status}): {outcome.error.rstrip('.')}. So the driver "
                 "compiles the GPU code again for each scenario."
             )
-
-
-def _choose_stop(stop: Stop | None, *, is_whole: bool) -> Stop:
-    """Return how a group ended. If cells of the group were left out, the reason is the budget."""
-    if stop is None:
-        return Stop(StopReason.BUDGET, 0)
-    return stop if is_whole or stop.reason is not StopReason.ROUNDS else replace(stop, reason=StopReason.BUDGET)
 
 
 def _remove_leftovers(backend: Backend, run: str, listener: Listener) -> None:

@@ -151,9 +151,8 @@ def _check_suites(project: Project, listing: FoundScenarios, only: Sequence[str]
     except FileError as error:
         return error.problems
     with suppress(FileError):  # too many errors: the file isn't read further
-        check_suites(
-            Catalog(list(load_environments(project)), listing.scenarios, suites), listing.broken, findings, only
-        )
+        catalog = Catalog(list(load_environments(project)), listing.scenarios, suites)
+        check_suites(catalog, listing.broken, findings, only)
         for suite in suites.values():
             for key in SUITE_LENGTHS:
                 try:

@@ -53,7 +53,7 @@ class WheelMaker:
     repository: str = ""
     is_trusted: bool = False
     builds: bool = True
-    say: Callable[[str], object] | None = None
+    say: Callable[[str], object] = lambda _: None
     lock: Callable[[], AbstractContextManager[None]] = nullcontext
     unbuilt: dict[str, Environment] = field(default_factory=dict)
 
@@ -99,10 +99,6 @@ class WheelMaker:
             ids = (source.short, source.long)
             return adhoc.keep(sources.make_environment(base, spec.package, built_wheel, ids, source.description))
 
-    def _announce(self, text: str) -> None:
-        if self.say:
-            self.say(text)
-
     def _get_wheel(self, spec: FromSource, base: Environment, source: git.Snapshot) -> Wheel | None:
         """Return the wheel of a source, from the cache or from a build; None if nothing may be built."""
         instant = max(datetime.fromisoformat(base.as_of), datetime.fromtimestamp(source.instant, UTC))
@@ -111,7 +107,7 @@ class WheelMaker:
         except (CannotRunHereError, registry.UntrustedError) as error:
             if self.builds:
                 raise
-            self._announce(f"{spec.package} is not built: {error}")
+            self.say(f"{spec.package} is not built: {error}")
             return None
         recipe = [hashlib.sha256((self.project.root / "images" / name).read_bytes()).hexdigest() for name in _RECIPE]
         parts = [git.get_tree_id(source), spec.package, base.python, self._make_version(spec, base, source)]
@@ -127,10 +123,10 @@ class WheelMaker:
                 f"Build the wheel on another machine, and pass it: -e {spec.base}+{spec.package}@FILE.whl",
             )
         if not self.builds:
-            self._announce(f"A run builds {spec.package} from {source.description}, {backend.builds_in}.")
+            self.say(f"A run builds {spec.package} from {source.description}, {backend.builds_in}.")
             return None
         with self.lock():
-            self._announce(f"Building {spec.package} from {source.description}, {backend.builds_in}.")
+            self.say(f"Building {spec.package} from {source.description}, {backend.builds_in}.")
             wheel = self._build_wheel(spec, base, source, instant, backend)
         with suppress(OSError):
             write_atomically(path, json.dumps({"name": wheel.name, "version": wheel.version}))
@@ -173,9 +169,8 @@ class WheelMaker:
                 folder.mkdir(parents=True)
             source.export(files)
             sources.check_name(files, spec.package)
-            (lock / "build.txt").write_text(
-                sources.build_lock(files, base.python, instant, base.architecture), encoding="utf-8"
-            )
+            lock_text = sources.build_lock(files, base.python, instant, base.architecture)
+            (lock / "build.txt").write_text(lock_text, encoding="utf-8")
             backend.build_wheel(
                 WheelRecipe(
                     package=spec.package,
@@ -227,13 +222,11 @@ def _find_saved_environment(spec: FromSource, base: Environment) -> Environment 
         return None
     text = f"{base.asked or base.name}+{spec.package}@{spec.place}"
     names = [path.stem for path in adhoc.get_folder().glob(f"{base.name}-{spec.package}-*.json")]
-    saved_environments = [
-        environment
-        for environment in map(adhoc.load_saved, names)
-        if environment is not None and (environment.asked, environment.architecture) == (text, base.architecture)
-    ]
-    usable = (environment for environment in saved_environments if get_wheel_path(environment.wheel).is_file())
-    return next(usable, None)
+    for environment in filter(None, map(adhoc.load_saved, names)):
+        is_same = (environment.asked, environment.architecture) == (text, base.architecture)
+        if is_same and get_wheel_path(environment.wheel).is_file():
+            return environment
+    return None
 
 
 def make_comparison_request(asked: Request, package: str, base: str, head: str = "") -> Request:

@@ -18,7 +18,7 @@ from harness.model.backend import Backend, BackendFacts, GpuWay
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Launch
-from harness.model.run import RULES, Machine, Run
+from harness.model.run import RULES, Machine, Run, describe_fallbacks
 from harness.model.texts import remove_password
 from harness.project import Project
 from harness.runner.launching import Watch
@@ -26,7 +26,7 @@ from harness.session.jobs import JobMaker
 from harness.session.listener import Listener
 from harness.session.planning.planned import Planned
 from harness.session.preparing import (
-    announce_fallbacks,
+    choose_backend,
     give_priority,
     hold_gpus,
     prepare_available,
@@ -78,8 +78,7 @@ def start_run(
         planned, preparation = prepare_available(planned, backend, listener)
         planned.refuse_nothing()
         jobs = JobMaker(planned.project, planned.scenarios, limits)
-        if limits.gpus:
-            try_gpus(backend, planned.needed, listener)
+        try_gpus(backend, planned.needed, listener)
         if not planned.request.share:
             give_priority(backend, limits, listener)
         facts = replace(backend.facts(), why=reason)
@@ -110,29 +109,20 @@ def _open_backend(planned: Planned, run_id: str, listener: Listener) -> tuple[Re
 
     The listener gets messages about the backend and the environments. Raises CannotRunHereError.
     """
-    request, limits = planned.request, planned.plan.limits
-    backend, reason = registry.choose(
-        request.backend,
-        planned.project.root,
-        run_id,
-        untrusted=planned.untrusted,
-        gpus=limits.gpus,
-        via=request.gpu_via,
-    )
+    backend, reason = choose_backend(planned, run_id)
     listener.say(f"Backend: {reason}.")
     for sentence in filter(None, [planned.describe_rights(backend.name), *planned.line_sentences]):
         listener.say(sentence)
     planned.refuse_nothing()
-    announce_fallbacks(planned.plan, listener)
+    if sentence := describe_fallbacks(planned.plan.stand_ins):
+        listener.say(sentence)
     lacks_python = any(not substitute.card for substitute in planned.plan.stand_ins)
     if lacks_python and (sentence := suggest_environments(planned, backend)):
         listener.say(sentence)
-    if limits.gpus:
-        try_gpus(backend, planned.needed, listener)  # before building images, with an existing image
+    try_gpus(backend, planned.needed, listener)  # before building images, with an existing image
     backend.check_room(planned.needed)
-    if limits.gpus:
-        for sentence in [*planned.first_starts, *gpus.list_sharing(planned.gpus)]:
-            listener.say(sentence)
+    for sentence in [*planned.first_starts, *gpus.list_sharing(planned.gpus)]:
+        listener.say(sentence)
     return backend, reason
 
 
@@ -176,11 +166,11 @@ def reopen_run(earlier_run: Earlier, listener: Listener, resources: ExitStack) -
         stored_run.backend.name, root, stored_run.id, gpus=limits.gpus, via=gpu_way, is_resumed=True
     )
     listener.say(f"Backend: {reason}.")
-    announce_fallbacks(stored_run.plan, listener)
+    if sentence := describe_fallbacks(stored_run.plan.stand_ins):
+        listener.say(sentence)
     requirements = [planned.requirements[name] for name in stored_run.images]
     preparation = prepare_environments(backend, requirements, listener)
-    if limits.gpus:
-        try_gpus(backend, requirements, listener)
+    try_gpus(backend, requirements, listener)
     if stored_run.backend.priority:  # new launches get the same priority as earlier ones
         give_priority(backend, limits, listener)
     changed_names = [name for name, image in stored_run.images.items() if preparation.images.get(name) != image]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -34,8 +34,8 @@ def make_request(asked: Request, base: str, head: str = "") -> tuple[Request, Se
         )
     sentences, scenarios = [], []
     for path in _find_files(asked.scenarios):
-        repository = _Repository.of(path)
-        before, after = (repository.read_scenario(path, ref) for ref in (base, head))
+        root = _find_top(path)
+        before, after = (_read_scenario(root, path, ref) for ref in (base, head))
         if not before and not after:
             raise UsageError(f"{path} exists neither in {base} nor in {head or 'the working tree'}.")
         if not (before and after):
@@ -44,7 +44,7 @@ def make_request(asked: Request, base: str, head: str = "") -> tuple[Request, Se
         elif before == after:
             sentences.append(f"{path} is the same in {base} and {head or 'the working tree'}, so it is not measured.")
         else:
-            kind = trust.get_folder(trust.classify_commits(repository.root, [base, head]))
+            kind = trust.get_folder(trust.classify_commits(root, [base, head]))
             scenarios.append(str(versions.write_side_by_side(path.stem, before, after, kind)))
     if not scenarios:
         raise NothingSelectedError(
@@ -65,7 +65,7 @@ def find_files_with_hash(path: Path, digest: str, commit: str) -> Mapping[str, b
     """
     for ref in ("", commit.removesuffix("+")):
         with suppress(HarnessError):
-            files = (_Repository.of(path) if ref else _Repository(Path.cwd())).read_scenario(path, ref)
+            files = _read_scenario(_find_top(path) if ref else Path.cwd(), path, ref)
             if files and hash_files(dict(files)).startswith(digest):
                 return files
     return None
@@ -86,49 +86,42 @@ def _find_files(typed: Sequence[str]) -> list[Path]:
     return list(dict.fromkeys(paths))
 
 
-@dataclass(frozen=True, slots=True)
-class _Repository:
-    """A git repository. `root` is the top folder of its working tree."""
+def _find_top(path: Path) -> Path:
+    """Return the top folder of the working tree that contains a file. Raises UsageError outside a repository."""
+    folder = path.resolve().parent
+    return git.find_top(folder if folder.is_dir() else Path.cwd())
 
-    root: Path
 
-    @classmethod
-    def of(cls, path: Path) -> "_Repository":
-        """Return the repository of the file's folder. Raises UsageError if there is none."""
-        folder = path.resolve().parent
-        folder = folder if folder.is_dir() else Path.cwd()
-        return cls(git.find_top(folder))
+def _read_scenario(root: Path, path: Path, ref: str) -> Mapping[str, bytes]:
+    """Return a scenario's files by name, at `ref` or in the working tree `root`; empty if it doesn't exist there."""
+    main_file = _read_file(root, path, ref)
+    if main_file is None:
+        return {}
+    text = main_file.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+    location = path if not ref else Path(f"{ref}:{path}")
+    tables = toml.read_header(text, location).values.get("tool")
+    header = tables.get("harness") if isinstance(tables, dict) else None
+    file_names = header.get("files", []) if isinstance(header, dict) else []
+    files = {f"{path.stem}.py": main_file}
+    for name in file_names if isinstance(file_names, list) else []:
+        data = _read_file(root, path.parent / str(name), ref)
+        if data is None:
+            raise UsageError(f"{location} names the file {name}, which is missing.")
+        files[str(name)] = data
+    return files
 
-    def read_scenario(self, path: Path, ref: str) -> Mapping[str, bytes]:
-        """Return the files of a scenario by name, at `ref` or in the working tree; empty if it doesn't exist there."""
-        main_file = self._read_file(path, ref)
-        if main_file is None:
-            return {}
-        text = main_file.decode("utf-8-sig", "replace").replace("\r\n", "\n")
-        location = path if not ref else Path(f"{ref}:{path}")
-        tables = toml.read_header(text, location).values.get("tool")
-        header = tables.get("harness") if isinstance(tables, dict) else None
-        file_names = header.get("files", []) if isinstance(header, dict) else []
-        files = {f"{path.stem}.py": main_file}
-        for name in file_names if isinstance(file_names, list) else []:
-            data = self._read_file(path.parent / str(name), ref)
-            if data is None:
-                raise UsageError(f"{location} names the file {name}, which is missing.")
-            files[str(name)] = data
-        return files
 
-    def _read_file(self, path: Path, ref: str) -> bytes | None:
-        if not ref:
-            try:
-                return path.read_bytes()
-            except FileNotFoundError:
-                return None
-            except OSError as error:
-                raise UsageError(f"The scenario {path} cannot be read: {error.strerror}.") from None
-        commit = git.resolve_commit(self.root, ref)
-        resolved_path = path.resolve()
-        if not resolved_path.is_relative_to(self.root):
-            raise UsageError(f"{path} is not in the repository {self.root}.")
-        name = f"{commit}:{resolved_path.relative_to(self.root).as_posix()}"
-        process = git.run_git(self.root, "cat-file", "blob", name)
-        return None if process.returncode else process.stdout
+def _read_file(root: Path, path: Path, ref: str) -> bytes | None:
+    if not ref:
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise UsageError(f"The scenario {path} cannot be read: {error.strerror}.") from None
+    commit = git.resolve_commit(root, ref)
+    resolved_path = path.resolve()
+    if not resolved_path.is_relative_to(root):
+        raise UsageError(f"{path} is not in the repository {root}.")
+    process = git.run_git(root, "cat-file", "blob", f"{commit}:{resolved_path.relative_to(root).as_posix()}")
+    return None if process.returncode else process.stdout

@@ -123,8 +123,7 @@ def _format_docker_command(side: IssueSide, command: str) -> str:
 
 
 def _is_in_containers(run: Run) -> bool:
-    entry = registry.find_registered(run)
-    return entry is not None and entry.in_containers
+    return any(entry.name == run.backend.name and entry.in_containers for entry in registry.ENTRIES)
 
 
 def _make_fields(results: Results, subject: Subject) -> dict[str, Sequence[Block]]:

@@ -15,6 +15,7 @@ from harness.model.backend import Backend, LaunchHandle
 from harness.model.environment import Device, Requirement
 from harness.model.launch import Job, Limits, Outcome, Sample, Sampling, Status
 from harness.model.scenario import Cell
+from tests.conftest import ROOT
 
 PRELUDE = """
 import ctypes, json, os, signal, socket, sys, time
@@ -182,7 +183,7 @@ def interrupt_between_turns(handle: LaunchHandle) -> None:
 
 def kill_between_turns(backend: Any, requirement: Requirement, source: str) -> None:
     """Have a harness killed that holds a launch of its own."""
-    data = pickle.dumps((type(backend), backend._root, backend._run, requirement, in_turns(job(source))))
+    data = pickle.dumps((type(backend), ROOT, backend._run, requirement, in_turns(job(source))))
     process = subprocess.run([sys.executable, "-c", KILLED], input=data, check=False)
     assert process.returncode == -signal.SIGKILL
 

@@ -14,7 +14,7 @@ import pytest
 from docker.errors import ImageNotFound
 
 from harness.backends.docker.backend import DockerBackend
-from harness.backends.docker.recipe import BASE, FROM, LOCK, PYTHON, RECIPE, make_tag
+from harness.backends.docker.recipe import make_tag
 from harness.environments.locks import load_lock, lock_file
 from harness.model.backend import ImageState, Stage
 from harness.model.environment import Device, Environment, Lock
@@ -40,7 +40,8 @@ def prepare(project):
 def test_an_image_is_what_its_lock_says_and_is_not_built_again(built, docker, requirement):
     image = docker.images.find(requirement)
     wanted = docker.images.labels(requirement)
-    assert {label: image.labels[label] for label in (LOCK, RECIPE, PYTHON, FROM, BASE)}.items() <= wanted.items()
+    labels = ("harness.lock", "harness.recipe", "harness.python", "harness.from", "harness.base")
+    assert {label: image.labels[label] for label in labels}.items() <= wanted.items()
     assert image.labels["harness.environment"] == requirement.environment.name
     assert image.size_bytes > 10_000_000
     changed = dataclasses.replace(requirement, lock=dataclasses.replace(requirement.lock, sha256="0" * 64))

@@ -143,16 +143,8 @@ class Builder:
     def _make_command(self, target: str, settings: Mapping[str, str], folder: Path | None) -> list[str]:
         # --load, because a builder in a container would otherwise keep the image for itself; no provenance, because
         # it makes the ids of two equal builds differ
-        command = [
-            "docker",
-            "buildx",
-            "bake",
-            "--file",
-            "docker-bake.hcl",
-            f"--set={target}.output=type=local,dest={folder}" if folder else "--load",
-            "--provenance=false",
-            "--progress=plain",
-        ]
+        command = ["docker", "buildx", "bake", "--file", "docker-bake.hcl", "--provenance=false", "--progress=plain"]
+        command.append(f"--set={target}.output=type=local,dest={folder}" if folder else "--load")
         for key, value in settings.items():
             command += ["--set", f"{target}.{key}={value}"]
         return [*command, target]

@@ -169,9 +169,6 @@ def explain_refusals(gpus: Sequence[str]) -> Iterator[None]:
         if not gpus or isinstance(error, GpuRefusedError) or not (refusal or _ABOUT_GPUS.search(error.message)):
             raise
         if refusal is None:
-            raise GpuRefusedError(
-                prefix + error.message,
-                "To see which parts of the GPU setup are available, and which are missing",
-                DOCTOR,
-            ) from error
+            do = "To see which parts of the GPU setup are available, and which are missing"
+            raise GpuRefusedError(prefix + error.message, do, DOCTOR) from error
         raise GpuRefusedError(prefix + refusal.sentence, refusal.do, refusal.command, words=error.message) from error

@@ -88,11 +88,8 @@ class Images:
     def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
         """Return the environments whose image is missing or outdated."""
         states = self.states(requirements) if requirements else []
-        return [
-            requirement
-            for requirement, image in zip(requirements, states, strict=True)
-            if image.state is not ImageState.BUILT
-        ]
+        pairs = zip(requirements, states, strict=True)
+        return [requirement for requirement, image in pairs if image.state is not ImageState.BUILT]
 
     def room(self, requirements: Sequence[Requirement]) -> DiskSpace:
         """Return the disk space for the images to build, and the free space if the disk is visible here."""
@@ -165,11 +162,8 @@ class Images:
 
     def bases(self, requirements: Iterable[Requirement]) -> list[str]:
         """Return the base images of these environments' images, each once."""
-        return list(
-            dict.fromkeys(
-                base for requirement in requirements for base in recipe.find_all_bases(self._root, requirement)
-            )
-        )
+        bases = (base for requirement in requirements for base in recipe.find_all_bases(self._root, requirement))
+        return list(dict.fromkeys(bases))
 
     def save(self, reference: str, path: Path) -> None:
         """Write an image to a file. If the engine doesn't have it, pull it first. Raises CannotRunHereError."""

@@ -1,6 +1,6 @@
 """Launches in containers: their specifications, their volumes of compiled code, and their outcomes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -105,21 +105,17 @@ class ContainerLaunches:
             takes_words=worker.is_waiting_for_words(job),
             priority=priority if job.limits.cpus else None,
         )
-        return self._add_gpus(specification, requirement, job.files, access) if access else specification
-
-    def _add_gpus(
-        self, specification: Specification, requirement: Requirement, files: Mapping[str, bytes], access: gpus.GpuAccess
-    ) -> Specification:
-        limits = specification.limits
-        selected_gpus = self.gpu_host.select(limits.gpus)
-        volume = compiled_code.name_cache(specification.image, files, selected_gpus)
-        first_volume = compiled_code.name_cache(specification.image, {}, selected_gpus)
+        if access is None:
+            return specification
+        selected_gpus = self.gpu_host.select(job.limits.gpus)
+        volume = compiled_code.name_cache(image, job.files, selected_gpus)
+        first_volume = compiled_code.name_cache(image, {}, selected_gpus)
         has_first = first_volume in self.started and first_volume != volume
         first_caches = {first_volume: code_volumes.FIRST_FOLDER} if has_first else {}
         code_volumes.make(self.engine, volume)
         specification_with_cache = replace(
             specification,
-            limits=compiled_code.allow_first_start(limits, requirement, selected_gpus, volume, self.started),
+            limits=compiled_code.allow_first_start(job.limits, requirement, selected_gpus, volume, self.started),
             # the variables of an axis take precedence
             environ={
                 **compiled_code.make_environ(code_volumes.FOLDER, first_caches.get(first_volume, "")),
@@ -128,5 +124,5 @@ class ContainerLaunches:
             volumes={volume: code_volumes.FOLDER, **first_caches},
             read_only=tuple(first_caches),
         )
-        gpu_names = access.list_requested(limits.gpus)
+        gpu_names = access.list_requested(job.limits.gpus)
         return gpus.add_gpus(specification_with_cache, access.way, gpu_names, gpus.find_groups(self.engine))

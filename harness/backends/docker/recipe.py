@@ -20,13 +20,6 @@ from harness.model.errors import HarnessError
 #: The variable with the registry for pushing and pulling images, with a slash at its end. The bake file uses it too.
 REGISTRY = "REGISTRY"
 
-LOCK = "harness.lock"
-RECIPE = "harness.recipe"
-PYTHON = "harness.python"
-FROM = "harness.from"
-BASE = "harness.base"
-CUDA = "harness.cuda_base"
-
 
 def get_registry() -> str:
     """Return the registry of images, with a slash at its end; empty if none is set."""
@@ -143,10 +136,10 @@ def make_labels(root: Path, requirement: Requirement, find: Callable[[str], Imag
     references = find_bases(root, requirement)
     ids = [image.id if image is not None else "" for image in map(find, references)]
     return {
-        LOCK: requirement.lock.sha256,
-        RECIPE: hash_recipe(find_dockerfile(root, requirement)),
-        PYTHON: requirement.environment.python,
-        FROM: " ".join(references),
-        BASE: ids[0],
-        CUDA: "".join(ids[1:]),
+        "harness.lock": requirement.lock.sha256,
+        "harness.recipe": hash_recipe(find_dockerfile(root, requirement)),
+        "harness.python": requirement.environment.python,
+        "harness.from": " ".join(references),
+        "harness.base": ids[0],
+        "harness.cuda_base": "".join(ids[1:]),
     }

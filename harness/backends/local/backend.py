@@ -17,6 +17,7 @@ from harness.backends.verification import SCRIPT, Verification, verify_output
 from harness.files import get_cache_dir, remove_folder
 from harness.machine import cpus, host, niceness
 from harness.machine.gpu.host import find_driver_error
+from harness.machine.gpu.host import read as read_gpu_host
 from harness.machine.interpreters import find_supply
 from harness.machine.lock import get_run_lock_path, is_held
 from harness.machine.quota import read_quota
@@ -52,16 +53,11 @@ class LocalBackend(RegisteredBackend):
     builds_in = "on this machine, without a container, because the backend is local"
 
     def __init__(self, root: Path, run: str) -> None:
-        self._root = root
         self._run = run
         self._priority_cpus: Collection[int] = ()
         self._gpus: Sequence[str] = ()
         self._supply = cache(find_supply)
-
-    @cached_property
-    def environments(self) -> Environments:
-        """Environments in the user's cache folder."""
-        return Environments(self._root)
+        self.environments = Environments(root)
 
     def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
         """Return the environments that aren't installed."""
@@ -74,9 +70,7 @@ class LocalBackend(RegisteredBackend):
     @cached_property
     def gpu_host(self) -> GpuHost:
         """Return the GPUs of this machine, or of the container that harness is in."""
-        from harness.machine.gpu.host import read  # noqa: PLC0415 - a machine without a GPU does without it
-
-        return replace(read(), needs_packages=True)
+        return replace(read_gpu_host(), needs_packages=True)
 
     def check_gpus(self, wanted: Sequence[str], via: GpuWay | None = None) -> None:
         """Raise CannotRunHereError if there is no driver, and UsageError for a method of containers."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.backends import compiled_code, worker
-from harness.backends.artifacts import read_folder
+from harness.backends.artifacts import open_entry, read_folder
 from harness.backends.events import Events
 from harness.backends.local import cuda
 from harness.backends.local.environments import Environments
@@ -44,7 +44,8 @@ class Launches:
         limits, cache_name, gpus = job.limits, "", list[Gpu]()
         with (
             self._create_scratch_folder(worker.collect_files(job, die_with_parent=True)) as folder,
-            _open_artifacts(folder) as artifacts,
+            # keep this folder open during the launch, because a script could replace it with a link
+            open_entry(folder / worker.ARTIFACTS, flags=os.O_DIRECTORY) as artifacts,
         ):
             variables = _make_variables(python, folder, job)
             if limits.gpus:
@@ -80,9 +81,8 @@ class Launches:
         (self.code_folder / name).mkdir(parents=True, exist_ok=True)
         first_name = compiled_code.name_cache(requirement.lock.sha256, {}, gpus)
         has_first = first_name in self.started and first_name != name
-        return compiled_code.make_environ(
-            str(self.code_folder / name), str(self.code_folder / first_name) if has_first else ""
-        )
+        first_folder = str(self.code_folder / first_name) if has_first else ""
+        return compiled_code.make_environ(str(self.code_folder / name), first_folder)
 
     @contextmanager
     def _create_scratch_folder(self, files: Mapping[str, bytes]) -> Iterator[Path]:
@@ -102,16 +102,6 @@ class Launches:
             remove_folder(folder)
             with suppress(OSError):  # the folder may contain another launch of this run
                 parent.rmdir()
-
-
-@contextmanager
-def _open_artifacts(folder: Path) -> Iterator[int]:
-    """Keep a launch's folder of artifacts open during the launch, because a script could replace it with a link."""
-    handle = os.open(folder / worker.ARTIFACTS, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
 
 
 def _make_variables(python: Path, folder: Path, job: Job) -> dict[str, str]:

@@ -43,7 +43,10 @@ _TICK_SECONDS = 0.02
 
 @dataclass
 class _Started:
-    """The started processes that haven't been waited for, and the time (`_read_clock`) when the first one started."""
+    """The started processes that haven't been waited for, and the time when the first one started.
+
+    The time is in seconds since the machine was started (CLOCK_BOOTTIME), because this clock can't be set.
+    """
 
     pids: set[int] = field(default_factory=set)
     first_start: float = 0.0
@@ -52,13 +55,8 @@ class _Started:
 _STARTED = _Started()
 
 
-def _read_clock() -> float:
-    """Return the seconds since the machine was started: a clock that can't be set."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-
-
 def _read_start_time(pid: int) -> float:
-    """Return the start time of a process, on the clock of `_read_clock`. Raises OSError if it doesn't exist."""
+    """Return the start time of a process, on the clock of `_Started`. Raises OSError if it doesn't exist."""
     # the second field is the command's name in parentheses, with any characters; the 22nd is the start time
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     return int(fields[19]) / os.sysconf("SC_CLK_TCK")
@@ -90,50 +88,42 @@ def _end_orphans() -> None:
                 os.waitpid(pid, 0)
 
 
+@dataclass(eq=False)
 class LocalProcess:
     """A process that runs a command in `folder`. With `takes_words`, it reads commands from its standard input.
 
     If it runs only on CPUs in `prior`, it gets the lowest nice value.
     """
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        folder: Path,
-        variables: Mapping[str, str],
-        limits: Limits,
-        *,
-        takes_words: bool,
-        prior: Collection[int] = (),
-    ) -> None:
-        self._command = command
-        self._folder = folder
-        self._variables = dict(variables)
-        self._limits = limits
-        self._takes_words = takes_words
-        self._priority_cpus = set(prior)
-        self._process: subprocess.Popen[bytes] | None = None
-        self._readers: list[tuple[int, Read]] = []
-        self._is_timed_out = False
+    command: Sequence[str]
+    folder: Path
+    variables: Mapping[str, str]
+    limits: Limits
+    takes_words: bool
+    prior: Collection[int] = ()
+    _process: subprocess.Popen[bytes] | None = None
+    _readers: Sequence[tuple[int, Read]] = ()
+    _is_timed_out: bool = False
 
     def start(self, stdout: Read, stderr: Read) -> None:
         """Start the command. Raises CannotRunHereError if it may not run on its CPUs."""
         with contextlib.suppress(OSError, AttributeError):  # systems other than Linux don't have this function
             ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         if not _STARTED.pids:
-            _STARTED.first_start = _read_clock()
+            _STARTED.first_start = time.clock_gettime(time.CLOCK_BOOTTIME)
+        cpus = self.limits.cpus or ()
         with contextlib.ExitStack() as stack:
             try:
-                stack.enter_context(run_on_cpus(self._limits.cpus or ()))
+                stack.enter_context(run_on_cpus(cpus))
             except OSError as error:
-                raise _make_refusal(self._limits.cpus or (), error) from None
-            if self._has_priority(self._limits.cpus or ()):
+                raise _make_refusal(cpus, error) from None
+            if self._has_priority(cpus):
                 stack.enter_context(niceness.run_at_nice_value(niceness.LOWEST))
             self._process = subprocess.Popen(
-                self._command,
-                cwd=self._folder,
-                env=self._variables,
-                stdin=subprocess.PIPE if self._takes_words else subprocess.DEVNULL,
+                self.command,
+                cwd=self.folder,
+                env=self.variables,
+                stdin=subprocess.PIPE if self.takes_words else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
@@ -155,9 +145,8 @@ class LocalProcess:
         try:
             for _ in range(_MAX_MOVES):
                 root = psutil.Process(self._started_process.pid)
-                if not sum(
-                    _move_threads(process.pid, set(cpus), nice) for process in (root, *root.children(recursive=True))
-                ):
+                processes = (root, *root.children(recursive=True))
+                if not sum(_move_threads(process.pid, set(cpus), nice) for process in processes):
                     return
         except psutil.NoSuchProcess:
             return
@@ -197,7 +186,12 @@ class LocalProcess:
     def catch_up(self) -> None:
         """Read the output that is in its pipes, without waiting."""
         for pipe, reader in self._readers:
-            _drain(pipe, reader)
+            os.set_blocking(pipe, False)
+            remaining = _DRAIN_BYTES
+            with contextlib.suppress(BlockingIOError):
+                while remaining > 0 and (chunk := os.read(pipe, _CHUNK_BYTES)):
+                    remaining -= len(chunk)
+                    reader(chunk)
 
     def send(self, word: str) -> None:
         """Write a line to its standard input. If the process has ended, this does nothing."""
@@ -217,9 +211,9 @@ class LocalProcess:
             _STARTED.pids.discard(process.pid)
             _end_orphans()
             self.catch_up()
-            self._readers = []
+            self._readers = ()
         if self._is_timed_out:
-            return Ending(seconds=self._limits.seconds)
+            return Ending(seconds=self.limits.seconds)
         return Ending(signal=-code) if code < 0 else Ending(code)
 
     def close(self) -> None:
@@ -228,7 +222,7 @@ class LocalProcess:
             self.end()
 
     def _has_priority(self, cpus: Collection[int]) -> bool:
-        return bool(cpus) and set(cpus) <= self._priority_cpus
+        return bool(cpus) and set(cpus) <= set(self.prior)
 
     @property
     def _started_process(self) -> subprocess.Popen[bytes]:
@@ -257,12 +251,3 @@ def _move_threads(pid: int, cpus: set[int], nice: int | None) -> int:
 def _make_refusal(cpus: Collection[int], error: OSError) -> CannotRunHereError:
     numbers = ", ".join(map(str, cpus))
     return CannotRunHereError(f"This process isn't allowed to run on the CPUs {numbers}: {error.strerror}.")
-
-
-def _drain(pipe: int, reader: Read) -> None:
-    os.set_blocking(pipe, False)
-    remaining = _DRAIN_BYTES
-    with contextlib.suppress(BlockingIOError):
-        while remaining > 0 and (chunk := os.read(pipe, _CHUNK_BYTES)):
-            remaining -= len(chunk)
-            reader(chunk)

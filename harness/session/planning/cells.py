@@ -138,7 +138,9 @@ def check_cells(draft: Draft, *, builds: bool) -> Draft:
     if omits_lone_cells(draft.request, draft.devices):
         cells, lone_cells = drop_lone_cells(cells, draft.selected, scenarios)
         unavailable += lone_cells
-    without_wheels = _list_cells_without_wheels(draft.cells, line_errors)
+    # cells of release lines that have no usable wheel
+    errors = [(cell, line_errors[cell.environment]) for cell in draft.cells if cell.environment in line_errors]
+    without_wheels = [Unavailable(cell, " ".join(error.message.split()), error.advice) for cell, error in errors]
     return replace(
         draft,
         cells=cells,
@@ -186,12 +188,6 @@ def _find_forced_environments(draft: Draft) -> list[str]:
             "Add -e with the environments." if has_gpus else "Add --gpu, or omit --try-anyway.",
         )
     return resolve(draft.requested, list(draft.environments), ENVIRONMENT)
-
-
-def _list_cells_without_wheels(cells: Sequence[Cell], line_errors: Mapping[str, HarnessError]) -> list[Unavailable]:
-    """Return the cells of release lines that have no usable wheel, with the reasons."""
-    errors = [(cell, line_errors[cell.environment]) for cell in cells if cell.environment in line_errors]
-    return [Unavailable(cell, " ".join(error.message.split()), error.advice) for cell, error in errors]
 
 
 def _choose_reference(requested: str, environments: Sequence[str], cells: Sequence[Cell]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.model.environment import Device, Environment, Requirement
-from harness.model.errors import FileError, HarnessError, UnavailableError
+from harness.model.errors import FileError, HarnessError
 from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.launch import Limits
 from harness.model.run import StandIn, Unavailable
@@ -21,7 +21,7 @@ from harness.toml import Findings
 class Draft:
     """An unfinished plan, after some of the steps.
 
-    - `request`; `project`; `lacking`: environments that turned out to be unavailable, with the reasons
+    - `request`; `project`
     - `choose_machine` adds the `devices` of the cells, the baseline first, the `limits` of launches, the machine that
       has the GPUs (`gpu_host`), and the `gpus` of each launch
     - `load_scenarios` adds the `catalog` of scenarios and suites with the requested axes, the `suites` without them
@@ -39,7 +39,6 @@ class Draft:
 
     request: LaunchRequest
     project: Project
-    lacking: Mapping[str, UnavailableError]
     devices: Sequence[Device] = ()
     limits: Limits = field(default_factory=Limits)
     gpu_host: GpuHost = CPU_ALONE

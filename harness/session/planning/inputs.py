@@ -1,7 +1,7 @@
 """The first steps of a plan: the devices, limits and GPUs, and then scenarios, suites and environments."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,7 +99,10 @@ def load_scenarios(draft: Draft) -> Draft:
     scenarios, errors, names = _load_files(draft.project, request, suites.get(draft.suite))
     catalog = Catalog(environments=(), scenarios=scenarios, suites=suites)
     selection = Selection(suite=draft.suite, scenarios=names, axes=request.axes)
-    selection, catalog, refused = _drop_invalid(selection, catalog, errors)
+    selection, catalog, selected_names = remove_broken(selection, catalog, errors)
+    refused = {name: errors[name] for name in selected_names if name in errors}
+    if refused and len(refused) == len(selected_names):
+        raise FileError(problem for error in refused.values() for problem in error.problems)
     # several devices are an axis too
     device_axis = {DEVICE: [device.value for device in draft.devices]} if len(draft.devices) > 1 else {}
     catalog = settings.add_setting_axes(replace(selection, axes={**selection.axes, **device_axis}), catalog)
@@ -156,20 +159,6 @@ def _list_patterns(request: LaunchRequest, suite: Suite | None, known: Collectio
     return [stems.get(text, text) for text in texts if text not in stems or stems[text] in known]
 
 
-def _drop_invalid(
-    selection: Selection, catalog: Catalog, errors: Mapping[str, FileError]
-) -> tuple[Selection, Catalog, dict[str, FileError]]:
-    """Return the selection and the catalog without invalid scenarios, and the errors of these scenarios.
-
-    Raises FileError if all selected scenarios are invalid.
-    """
-    selection, catalog, names = remove_broken(selection, catalog, errors)
-    selected_errors = {name: errors[name] for name in names if name in errors}
-    if selected_errors and len(selected_errors) == len(names):
-        raise FileError(problem for error in selected_errors.values() for problem in error.problems)
-    return selection, catalog, selected_errors
-
-
 def _find_claims(request: LaunchRequest, selection: Selection, catalog: Catalog) -> list[claims.ScenarioClaim]:
     """Return the requested claims of the selected scenarios. Raises UsageError."""
     if request.claims and request.suite:
@@ -178,7 +167,7 @@ def _find_claims(request: LaunchRequest, selection: Selection, catalog: Catalog)
     return claims.find_claims(request.claims, [catalog.scenarios[name] for name in names])
 
 
-def resolve_environments(draft: Draft, say: Callable[[str], object] | None, *, wait: bool, builds: bool) -> Draft:
+def resolve_environments(draft: Draft, say: Callable[[str], object], *, wait: bool, builds: bool) -> Draft:
     """Add the environments. Packages from sources are built, with a message to `say`, unless `builds` is false.
 
     With `wait`, a build waits for the end of another run. Raises the errors of `WheelMaker.resolve`.

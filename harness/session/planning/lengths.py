@@ -119,13 +119,12 @@ def _fit_to_claims(planned_group: Group, scenario_claims: Sequence[claims.Scenar
     The control isn't needed if no claim needs a narrow interval and no claim is about memory growth. The pilot isn't
     needed if lengths are given and no claim is about a phase. A group without claims stays the same.
     """
-    environments = {cell.environment for cell in planned_group.cells}
+    cells = set(planned_group.cells)
+    environments = {cell.environment for cell in cells}
     own_claims = [
         claim
         for scenario, claim in scenario_claims
-        if not set(claims.list_cells((scenario, claim), environments, Device(planned_group.device))).isdisjoint(
-            planned_group.cells
-        )
+        if not cells.isdisjoint(claims.list_cells((scenario, claim), environments, Device(planned_group.device)))
     ]
     if not own_claims:
         return planned_group

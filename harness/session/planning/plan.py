@@ -49,10 +49,10 @@ def plan(
     doesn't have a requested GPU.
     """
     host.require_linux()
+    say = say or (lambda _: None)
     project = Project.find()
     project = replace(project, architecture=registry.find_architecture(request.backend, project.root))
-    draft = Draft(request=request, project=project, lacking=lacking or {})
-    draft = choose_machine(draft)
+    draft = choose_machine(Draft(request=request, project=project))
     draft = load_scenarios(draft)
     draft = resolve_environments(draft, say, wait=wait, builds=builds)
     draft = select_cells(draft)
@@ -62,9 +62,9 @@ def plan(
     if draft.gpus and not is_chosen and draft.suites.keys() >= {draft.suite, GPU_SUITE}:
         other = plan(replace(request, suite=GPU_SUITE), lacking, say=say, wait=wait, builds=builds)
         if other.plan.groups:
-            (say or str)(f"On this GPU, the suite {draft.suite} has nothing to compare, so the suite is {GPU_SUITE}.")
+            say(f"On this GPU, the suite {draft.suite} has nothing to compare, so the suite is {GPU_SUITE}.")
             return other
-    planned = drop_environments(_finish(draft), draft.lacking)
+    planned = drop_environments(_finish(draft), lacking or {})
     return _select_part(planned, request) if isinstance(request, Request) else planned
 
 

@@ -9,7 +9,6 @@ from harness import __version__
 from harness.backends import registry
 from harness.environments.catalog import load_environments
 from harness.environments.locks import describe_overrides
-from harness.files import hash_files
 from harness.machine.gpu import selection
 from harness.model.environment import Device, Environment, Requirement, describe_stale_lines, name_on
 from harness.model.errors import CannotRunHereError, FileError, UnavailableError
@@ -22,8 +21,8 @@ from harness.plan.availability import TRIED, assess_on_gpus, list_compiled, list
 from harness.plan.gpus import Support, find_first_starts, find_lazy_starts
 from harness.plan.groups import find_control, find_lone_cells, keep_one_control, name_group
 from harness.project import Project
-from harness.scenarios.catalog import find_files_of, read_kit_files
 from harness.session import trust
+from harness.session.jobs import JobMaker
 from harness.session.request import LaunchRequest, Request
 
 #: The reason why a cell isn't launched if no cell to compare it with can run on the GPU.
@@ -70,12 +69,11 @@ class Planned:
     @property
     def moved(self) -> dict[str, str]:
         """Descriptions of environments with replaced packages, by name."""
-        descriptions = {
-            name: describe_overrides(self.project, requirement)
+        return {
+            name: text
             for name, requirement in self.requirements.items()
-            if not requirement.is_second
+            if not requirement.is_second and (text := describe_overrides(self.project, requirement))
         }
-        return {name: text for name, text in descriptions.items() if text}
 
     @property
     def line_sentences(self) -> list[str]:
@@ -142,12 +140,11 @@ class Planned:
     @property
     def aspects(self) -> dict[str, Any]:
         """The facts that all shards of the plan must have in common, by their names in messages."""
-        kit = read_kit_files(self.project)
         return shards.list_aspects(
             self.plan,
             harness=__version__,
             reference=self.reference,
-            sources={name: hash_files(find_files_of(scenario, kit)) for name, scenario in self.scenarios.items()},
+            sources=JobMaker(self.project, self.scenarios, self.plan.limits).hash_sources(),
             packages={name: requirement.lock.pins for name, requirement in self.requirements.items()},
         )
 
@@ -221,10 +218,8 @@ def set_environments(
     """
     gpus, gpu_host, catalog = planned.gpus, planned.gpu_host, load_environments(planned.project).values()
     fits = {name: assess_on_gpus(environment, catalog, gpus, gpu_host) for name, environment in actual.items()}
-    if isinstance(planned.request, Request) and planned.request.try_anyway:
-        refused = {}
-    else:
-        refused = {name: gpu_fit for name, gpu_fit in fits.items() if gpu_fit.is_impossible}
+    is_tried = isinstance(planned.request, Request) and planned.request.try_anyway
+    refused = {name: gpu_fit for name, gpu_fit in fits.items() if gpu_fit.is_impossible and not is_tried}
     launched = [environment for name, environment in actual.items() if name not in refused]
     compiled = {name: support for name, support in planned.plan.compiled.items() if name not in actual}
     requirements = {
@@ -232,11 +227,9 @@ def set_environments(
         for name, requirement in planned.requirements.items()
     }
     errors = {
-        name: UnavailableError(
-            refused[requirement.environment.name].reason, refused[requirement.environment.name].advice
-        )
+        name: UnavailableError(gpu_fit.reason, gpu_fit.advice)
         for name, requirement in requirements.items()
-        if requirement.device is Device.GPU and requirement.environment.name in refused
+        if requirement.device is Device.GPU and (gpu_fit := refused.get(requirement.environment.name))
     }
     new_planned = replace(
         planned,

@@ -8,7 +8,6 @@ import pytest
 
 from harness.backends.docker import images
 from harness.backends.docker.images import Images
-from harness.backends.docker.recipe import BASE, CUDA, FROM, LOCK, PYTHON, RECIPE
 from harness.model.backend import ImageState, KeptImage, Preparation, Stage, WheelRecipe
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, NothingPreparedError
@@ -129,7 +128,7 @@ def test_what_is_right_is_not_built_again_and_each_step_is_told(world):
     world.prepare(world.one, world.two)
     assert world.built == ["cpu-one", "cpu-two"]
     assert world.steps == []
-    for label in (LOCK, RECIPE, PYTHON, FROM, BASE):
+    for label in ("harness.lock", "harness.recipe", "harness.python", "harness.from", "harness.base"):
         world.targets.clear()
         world.engine.had["harness/two:cpu"][label] = "another"
         world.prepare(world.one, world.two)
@@ -180,8 +179,9 @@ def test_what_cuda_is_copied_from_counts(world):
     on_gpu = dataclasses.replace(world.one, environment=environment, device=Device.GPU)
     world.engine.had["cuda:10"] = None
     labels = world.images.labels(on_gpu)
-    assert (labels[FROM], labels[CUDA]) == (f"{BASE_IMAGE} cuda:10", "sha256:cuda:10")
-    world.engine.had["harness/one:gpu"] = {**labels, CUDA: "another"}
+    assert labels["harness.from"] == f"{BASE_IMAGE} cuda:10"
+    assert labels["harness.cuda_base"] == "sha256:cuda:10"
+    world.engine.had["harness/one:gpu"] = {**labels, "harness.cuda_base": "another"}
     assert [image.state for image in world.images.states([on_gpu])] == [ImageState.OUTDATED]
 
 
