@@ -148,8 +148,11 @@ def find_architecture(name: str, root: Path) -> str:
 
 
 def choose_backend(name: str, root: Path) -> "RegisteredBackend":
-    """Return a backend that belongs to no run: the named one or, for `auto`, the first that this machine can use."""
-    entries = [entry for entry in ENTRIES if name in (AUTO, entry.name)]
+    """Return a backend that belongs to no run: the named one or, for `auto`, the first that this machine can use.
+
+    Raises UsageError for an unknown name.
+    """
+    entries = [entry for entry in ENTRIES if check_backend(name) in (AUTO, entry.name)]
     for entry in entries[:-1]:
         backend = entry.open(root, "")
         try:

@@ -95,7 +95,9 @@ def estimate_duration(planned: Planned) -> DurationEstimate:
     unasked, unprepared, name, makes, has_caches, rights = "", None, planned.request.backend, "", False, ""
     try:
         root, gpus = planned.project.root, planned.plan.limits.gpus
-        backend, _ = registry.choose(name, root, "", untrusted=planned.untrusted, gpus=gpus)
+        backend, _ = registry.choose(
+            name, root, "", untrusted=planned.untrusted, gpus=gpus, via=planned.request.gpu_via
+        )
         name, makes, rights = backend.name, backend.makes, planned.describe_rights(backend.name)
         unprepared = backend.unprepared(planned.needed)
         has_caches = bool(gpus and backend.caches())

@@ -125,3 +125,5 @@ def test_every_entry_keeps_the_protocol_and_is_a_choice(tmp_path, monkeypatch):
     assert registry.check_backend("local") == "local"
     with pytest.raises(UsageError, match="auto, docker, "):
         registry.check_backend("dokcer")
+    with pytest.raises(UsageError):
+        registry.choose_backend("dokcer", tmp_path)

@@ -81,10 +81,8 @@ def _end_orphans() -> None:
         if not orphans:
             return
         for pid in orphans:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
+            with contextlib.suppress(ProcessLookupError, PermissionError, ChildProcessError):
                 os.kill(pid, signal.SIGKILL)
-        for pid in orphans:
-            with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
 
 
@@ -164,11 +162,11 @@ class LocalProcess:
             selector = stack.enter_context(selectors.DefaultSelector())
             for pipe, reader in self._readers:
                 selector.register(pipe, selectors.EVENT_READ, reader)
-            has_pidfd = hasattr(os, "pidfd_open")
-            if has_pidfd:
+            has_pidfd = False
+            with contextlib.suppress(AttributeError, OSError):  # Python or the kernel is too old for it
                 pidfd = os.pidfd_open(pid)
                 stack.callback(os.close, pidfd)
-                selector.register(pidfd, selectors.EVENT_READ)
+                has_pidfd = bool(selector.register(pidfd, selectors.EVENT_READ))
             while (remaining := deadline - time.monotonic()) > 0:
                 for key, _ in selector.select(remaining if has_pidfd else min(remaining, _POLL_SECONDS)):
                     if key.data is None:

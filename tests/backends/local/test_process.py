@@ -1,3 +1,4 @@
+import errno
 import os
 import sys
 from contextlib import closing
@@ -31,7 +32,11 @@ def run(source, folder, seconds=30.0, cpus=None, move=(), **options):
 def test_it_ends_by_itself_or_at_its_deadline_and_both_streams_come_back(tmp_path, monkeypatch, is_told):
     """By both ways to learn of a process's end: not every system has the first."""
     if not is_told:
-        monkeypatch.delattr(process.os, "pidfd_open", raising=False)
+
+        def refuse(pid):
+            raise OSError(errno.ENOSYS, "an old kernel")
+
+        monkeypatch.setattr(process.os, "pidfd_open", refuse, raising=False)
     source = "import sys; print('out', repr(sys.stdin.read())); print('err', file=sys.stderr); sys.exit(3)"
     assert run(source, tmp_path) == (Ending(3), "out ''\n", "err\n")
     # streams that are held open do not hold the end
