@@ -118,17 +118,13 @@ def plan_steps(alerts: Iterable[Alert], issues: Iterable[TrackedIssue]) -> list[
     - An issue that was closed as not planned, or as a duplicate, stays closed.
     """
     ordered_issues = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
-    planned: list[IssueStep] = []
+    planned: dict[int | str, IssueStep] = {}
     for alert in alerts:
         known_issue = next((issue for issue in ordered_issues if issue.is_of(alert)), None)
-        step_index = next(
-            (index for index, step in enumerate(planned) if known_issue and step.issue == known_issue), None
-        )
-        if step_index is not None:
-            planned[step_index] = _plan_step(_merge_alerts(planned[step_index].alert, alert), known_issue)
-        else:
-            planned.append(_plan_step(alert, known_issue))
-    return planned
+        key = known_issue.number if known_issue else alert.cause
+        merged = _merge_alerts(planned[key].alert, alert) if key in planned else alert
+        planned[key] = _plan_step(merged, known_issue)
+    return list(planned.values())
 
 
 def _plan_step(alert: Alert, issue: TrackedIssue | None) -> IssueStep:
