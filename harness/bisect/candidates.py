@@ -120,21 +120,18 @@ def find_versions_between(
 
     held_version = pins[bad].get("keras-nightly", "") if package in NIGHTLIES else ""
     first, last = (find_moving(text, package, pins[text], held_version) for text in (good, bad))
-    if package not in TENSORFLOW:
-        candidates = list_package_versions(replace(first, base=last.base), last, python)
+    if package in TENSORFLOW:
+        # keep the names of releases in the catalog, because they have images
+        ends = {first.version: good, last.version: bad}
+        known_texts = {Version(version): text for version, text in ends.items() if "==" not in text}
+    else:
         # an environment can't get a version that it already has
         own_version = pins.get(last.base, {}).get(package)
-        return [
-            replace(candidate, text=last.base)
-            if own_version and Version(candidate.version) == Version(own_version)
-            else candidate
-            for candidate in candidates
-        ]
-    candidates = list_package_versions(first, last, python)
-    # keep the names of releases in the catalog, because they have images
-    ends = {first.version: good, last.version: bad}
-    release_names = {version: text for version, text in ends.items() if "==" not in text}
-    return [replace(candidate, text=release_names.get(candidate.version, candidate.text)) for candidate in candidates]
+        known_texts = {Version(own_version): last.base} if own_version else {}
+    return [
+        replace(candidate, text=known_texts.get(Version(candidate.version), candidate.text))
+        for candidate in list_package_versions(first, last, python)
+    ]
 
 
 def list_package_versions(first: MovingPackage, last: MovingPackage, python: str) -> list[Candidate]:
