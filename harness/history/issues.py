@@ -46,21 +46,13 @@ class TrackedIssue:
     closed: str = ""
     reason: str = ""
 
-    @property
-    def mark(self) -> Mapping[str, Any]:
-        """The contents of the hidden comment; empty if somebody has damaged the comment."""
-        match = _HIDDEN_COMMENT.search(self.body)
-        try:
-            return dict(parse_json(match[1])) if match else {}
-        except ValueError:
-            return {}
-
     def is_of(self, alert: Alert) -> bool:
         """Return whether the issue is about the alert: the same cause, or a common series and nearly the same start."""
-        mark = self.mark
-        if mark.get("cause") == hash_text(alert.cause):
-            return True
+        match = _HIDDEN_COMMENT.search(self.body)
         try:
+            mark = parse_json(match[1]) if match else {}
+            if mark.get("cause") == hash_text(alert.cause):
+                return True
             distance = abs(datetime.fromisoformat(mark["since"]) - datetime.fromisoformat(alert.since))
             return not set(alert.series).isdisjoint(mark["series"]) and distance < NEAR
         except (ValueError, KeyError, TypeError):  # somebody has edited the hidden comment
@@ -91,11 +83,6 @@ class IssueStep:
         return f"{self.kind} {f'#{self.issue.number}' if self.issue else 'a new one'} ({self.why.rstrip('.')}):"
 
     @property
-    def comment(self) -> str | None:
-        """The comment that GitHub sends to subscribers of the issue, or None."""
-        return REOPENED if self.kind is IssueAction.REOPEN else None
-
-    @property
     def document(self) -> Mapping[str, Any]:
         """The step as `harness history alarm --json` prints it."""
         return {
@@ -105,7 +92,7 @@ class IssueStep:
             "title": self.alert.title,
             "body": self.alert.text,
             "labels": [LABEL],
-            "comment": self.comment,
+            "comment": REOPENED if self.kind is IssueAction.REOPEN else None,
         }
 
 
