@@ -117,7 +117,7 @@ class Machine:
 
     def measure(self, kind: str, texts: Sequence[str], rounds: int, earlier: PairedRun | None = None) -> PairedRun:
         """Return a run of `rounds` rounds. In a comparison, the first candidate is launched twice per round."""
-        earlier_launches = earlier.launches if earlier else []
+        earlier_launches = earlier.results.launches if earlier else []
         first = max((launch.round for launch in earlier_launches), default=0)
         cells = [Cell("simulated", text, Device.CPU, {}) for text in texts]
         group = Group("all", "simulated", Device.CPU, {}, cells, control=cells[0] if kind in COMPARING else None)

@@ -59,7 +59,7 @@ def confirm(machine: Machine) -> tuple[bool | None, int]:
     def measure(rounds: int, earlier: PairedRun | None) -> PairedRun:
         run = machine.measure("pair", [BEFORE, AFTER], rounds, earlier)
         looks = [{"all": look} for look in LOOKS if look < rounds]
-        return replace(run, results=Results(replace(run.results.run, looks=looks), run.launches))
+        return replace(run, results=Results(replace(run.results.run, looks=looks), run.results.launches))
 
     def judge(run: PairedRun) -> tuple[bool | None, bool]:
         comparison = run.compare(AFTER, BEFORE)

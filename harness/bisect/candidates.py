@@ -4,15 +4,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.environments import index
 from harness.machine import git
 from harness.model.environment import NIGHTLIES, TENSORFLOW, Environment
 from harness.model.errors import UsageError
-
-if TYPE_CHECKING:
-    from packaging.version import Version
 
 _PIN = re.compile(r"([A-Za-z0-9][\w.-]*)==([\w.!+]+?)(?=$|,|\+[A-Za-z])")
 
@@ -56,24 +52,21 @@ def list_releases(known: Mapping[str, Environment], *ends: str) -> list[Candidat
     `ends` are names in `known`. Environments with requirements of the user, or with an image that has its own
     TensorFlow, are included only if they are in `ends`.
     """
+    from packaging.version import Version
+
     by_release: dict[str, Environment] = {}
     for environment in known.values():
         if not environment.asked and not environment.gpu_image:
             by_release.setdefault(environment.tensorflow, environment)
     # an end replaces another environment of its release
     by_release |= {known[name].tensorflow: known[name] for name in reversed(ends)}
-    bounds = sorted(_parse_version(known[name]) for name in ends)
-    releases = [release for release in by_release.values() if bounds[0] <= _parse_version(release) <= bounds[-1]]
+    bounds = sorted(Version(known[name].tensorflow) for name in ends)
+    releases = sorted(((Version(text), release) for text, release in by_release.items()), key=lambda pair: pair[0])
     return [
         Candidate(release.asked or release.name, release.released, release.tensorflow)
-        for release in sorted(releases, key=_parse_version)
+        for version, release in releases
+        if bounds[0] <= version <= bounds[-1]
     ]
-
-
-def _parse_version(environment: Environment) -> "Version":
-    from packaging.version import Version
-
-    return Version(environment.tensorflow)
 
 
 def find_moved_package(good: str, bad: str) -> str:
@@ -120,21 +113,18 @@ def find_versions_between(
 
     held_version = pins[bad].get("keras-nightly", "") if package in NIGHTLIES else ""
     first, last = (find_moving(text, package, pins[text], held_version) for text in (good, bad))
-    if package not in TENSORFLOW:
-        candidates = list_package_versions(replace(first, base=last.base), last, python)
+    if package in TENSORFLOW:
+        # keep the names of releases in the catalog, because they have images
+        ends = {first.version: good, last.version: bad}
+        known_texts = {Version(version): text for version, text in ends.items() if "==" not in text}
+    else:
         # an environment can't get a version that it already has
         own_version = pins.get(last.base, {}).get(package)
-        return [
-            replace(candidate, text=last.base)
-            if own_version and Version(candidate.version) == Version(own_version)
-            else candidate
-            for candidate in candidates
-        ]
-    candidates = list_package_versions(first, last, python)
-    # keep the names of releases in the catalog, because they have images
-    ends = {first.version: good, last.version: bad}
-    release_names = {version: text for version, text in ends.items() if "==" not in text}
-    return [replace(candidate, text=release_names.get(candidate.version, candidate.text)) for candidate in candidates]
+        known_texts = {Version(own_version): last.base} if own_version else {}
+    return [
+        replace(candidate, text=known_texts.get(Version(candidate.version), candidate.text))
+        for candidate in list_package_versions(first, last, python)
+    ]
 
 
 def list_package_versions(first: MovingPackage, last: MovingPackage, python: str) -> list[Candidate]:

@@ -171,7 +171,7 @@ class Probe:
         launches = [launch for launch in results.launches if launch.round <= rounds]
         # a search has its own levels for its looks
         run = PairedRun(Results(replace(results.run, looks=[]), launches), names, self._request.of)
-        new_launches = launches[len(earlier.launches) :] if earlier else launches
+        new_launches = launches[len(earlier.results.launches) :] if earlier else launches
         if not earlier:
             self.runs.append(results.run.id)
             self._measured.append(run)

@@ -49,8 +49,9 @@ def build_sections(request: BisectRequest, search: Search, probe: Probe, package
         _describe_cost(search, probe),
     ]
     answer, *sentences = _format_answer(request, search)
+    prefix = f"{request.issue}: " if request.issue else ""
     blocks: list[Block] = [
-        Text(capitalize(answer), where=REPORT),
+        Text(capitalize(f"{prefix}{answer}"), where=REPORT),
         *(Text(sentence, where=REPORT) for sentence in sentences),
         Items(details, where=REPORT),
         *_suggest_next_search(request, search, package, probe),
@@ -80,40 +81,42 @@ def _describe_quantity(request: BisectRequest) -> str:
 
 
 def _format_answer(request: BisectRequest, search: Search) -> list[str]:
-    prefix = f"{request.issue}: " if request.issue else ""
-    if search.work:
-        return _format_counts(prefix, search)
+    """Return the sentences of the answer. The first one starts in lower case, because it can follow an issue's name."""
+    if search.work and search.found:
+        return _format_counts(search, search.found)
     belief = search.posterior
     if search.ends is None or belief is None:
-        return [f"{prefix}the search ended before it had compared --good and --bad."]
+        return ["the search ended before it had compared --good and --bad."]
     if not search.ends.is_step:
-        return [f"{prefix}--good and --bad {search.ends.relation}: {search.ends.clause}."]
+        return [f"--good and --bad {search.ends.relation}: {search.ends.clause}."]
     if search.is_reversed:
-        return [f"{prefix}--good and --bad are swapped: {search.ends.clause}."]
-    first, last = (search.candidates[number] for number in belief.likeliest)
-    dates = f" ({first.date} to {last.date})" if first.date and last.date else ""
-    change = f"{prefix}the {_describe_quantity(request)} {'fell' if search.is_fix else 'rose'}"
-    location = f"between {first.text} and {last.text}{dates}"
+        return [f"--good and --bad are swapped: {search.ends.clause}."]
+    change = f"the {_describe_quantity(request)} {'fell' if search.is_fix else 'rose'}"
+    location = _describe_location(search, belief.likeliest)
     if search.ended in (SearchEnd.CONFIRMED, SearchEnd.FOUND) and search.pair:
         return _format_found_pair(change, location, belief.share, search, search.pair.clause)
     low, high = map(search.text, belief.likely_range)
     likeliest = "No direct comparison confirmed the change."
     if belief.likely_range != belief.likeliest:
-        likeliest = f"The likeliest pair, {first.text} and {last.text}, has {100.0 * belief.share:.0f} %."
+        first, last = map(search.text, belief.likeliest)
+        likeliest = f"The likeliest pair, {first} and {last}, has {100.0 * belief.share:.0f} %."
     reason = "The budget ended the search." if search.ended is SearchEnd.BUDGET else "The search was interrupted."
     probability = f"posterior probability: {level(LEVEL)}"
-    return [f"{prefix}narrowed to {low} .. {high} ({probability}). {likeliest} {reason}"]
+    return [f"narrowed to {low} .. {high} ({probability}). {likeliest} {reason}"]
 
 
-def _format_counts(prefix: str, search: Search) -> list[str]:
+def _describe_location(search: Search, pair: tuple[int, int]) -> str:
+    """Return the location of a change: `between tf2.15 and tf2.16 (2023-11-14 to 2024-03-08)`."""
+    first, last = (search.candidates[number] for number in pair)
+    dates = f" ({first.date} to {last.date})" if first.date and last.date else ""
+    return f"between {first.text} and {last.text}{dates}"
+
+
+def _format_counts(search: Search, pair: tuple[int, int]) -> list[str]:
     """Return the answer of a search by counts."""
-    if search.found is None:
-        return [f"{prefix}the search ended before it had compared --good and --bad."]
-    (first, last), (work, other) = search.found, (search.work[number] for number in reversed(search.found))
-    one, two = search.candidates[first], search.candidates[last]
-    dates = f" ({one.date} to {two.date})" if one.date and two.date else ""
+    old_work, new_work = (search.work[number] for number in pair)
     return [
-        f"{prefix}the calls per step changed between {one.text} and {two.text}{dates}: {describe_change(work, other)}",
+        f"the calls per step changed {_describe_location(search, pair)}: {describe_change(new_work, old_work)}",
         *(["The budget ended the search."] if search.ended is SearchEnd.BUDGET else []),
         "Counts are exact, and each candidate was launched once. They don't show whether the step takes longer.",
     ]
@@ -257,19 +260,15 @@ def _suggest_exchanges(request: BisectRequest, search: Search, package: str, pro
 
 
 def _make_search_command(request: BisectRequest, package: str, good: str, bad: str) -> str:
-    """Return the command that searches the versions of a package for the same cell."""
+    """Return the command that searches the versions of a package for the same cell and quantity."""
     words = ["harness", "bisect", "--good", good, "--bad", bad, "--package", package]
-    return shlex.join([*words, *_list_cell_arguments(request)])
-
-
-def _list_cell_arguments(request: BisectRequest) -> list[str]:
-    """Return the arguments of `harness bisect` that select the same cell and quantity. They must be the last ones."""
     axes = [word for axis, value in request.axes.items() for word in ("-a", f"{axis}={value}")]
     axes += ["--by", By.WORK.value] if request.by == By.WORK else []
     if request.script:
-        return [*axes, *request.script]
+        return shlex.join([*words, *axes, *request.script])  # the arguments of the script must be the last ones
     # an issue can have claims about several cells
-    return [*([request.issue] if request.issue else []), "-s", request.scenario, *axes]
+    issue = [request.issue] if request.issue else []
+    return shlex.join([*words, *issue, "-s", request.scenario, *axes])
 
 
 def _make_table(search: Search) -> Iterator[Block]:

@@ -111,8 +111,7 @@ def _make_alert(
         *_describe_findings(findings, start, machine),
         Text(
             f"Confirmed on {confirmation.when[:10]}: both sides were measured again side by side in the run "
-            f"{confirmation.run}. There, time after / before is "
-            f"{_format_ratio(confirmation.ratio, confirmation.low, confirmation.high)}."
+            f"{confirmation.run}. There, time after / before is {_format_ratio(confirmation)}."
         ),
     ]
     if facts:
@@ -142,14 +141,10 @@ def _describe_findings(findings: Sequence[SeriesFinding], start: str, machine: s
         f"First seen on the machine {machine}, in the run {findings[0].since} of {start[:10]}. "
         + (f"Changes at that time: {joined(changes)}." if changes else "No recorded fact changed at that time.")
     )
-    columns = [
-        Column[SeriesFinding]("series", lambda finding: finding.key.cell),
-        Column[SeriesFinding]("baseline", lambda finding: finding.key.versus),
-        Column[SeriesFinding](
-            "time after / before",
-            lambda finding: _format_ratio(finding.ratio, finding.low, finding.high),
-            is_number=True,
-        ),
+    columns: list[Column[SeriesFinding]] = [
+        Column("series", lambda finding: finding.key.cell),
+        Column("baseline", lambda finding: finding.key.versus),
+        Column("time after / before", _format_ratio, is_number=True),
     ]
     yield tabulate("Slower series", columns, findings)
     yield Text(
@@ -159,11 +154,8 @@ def _describe_findings(findings: Sequence[SeriesFinding], start: str, machine: s
 
 def _describe_machine(machine: str, summary: Summary | None) -> str:
     """Describe the machine of a run: its processor, its system, and its GPUs with their driver."""
-    measurer = (
-        next((candidate for candidate in summary.machines if candidate.machine.id == machine), None)
-        if summary
-        else None
-    )
+    measurers = summary.machines if summary else ()
+    measurer = next((candidate for candidate in measurers if candidate.machine.id == machine), None)
     if measurer is None:
         return ""
     cpu = f"{measurer.cpu}, {counted(measurer.cores, 'core')}" if measurer.cpu else counted(measurer.cores, "core")
@@ -190,14 +182,10 @@ def _list_functions(decision: Decision, machine: str) -> Iterator[Block]:
     """Yield the functions whose time changed."""
     if not decision.functions:
         return
-    columns = [
-        Column[tuple[str, float, float]]("function", lambda function: function[0]),
-        Column[tuple[str, float, float]](
-            "before, ms per step", lambda function: _format_ms(function[1]), is_number=True
-        ),
-        Column[tuple[str, float, float]](
-            "after, ms per step", lambda function: _format_ms(function[2]), is_number=True
-        ),
+    columns: list[Column[tuple[str, float, float]]] = [
+        Column("function", lambda function: function[0]),
+        Column("before, ms per step", lambda function: format_number(1000.0 * function[1]), is_number=True),
+        Column("after, ms per step", lambda function: format_number(1000.0 * function[2]), is_number=True),
     ]
     yield tabulate("Functions", columns, decision.functions)
     yield Text(
@@ -205,10 +193,6 @@ def _list_functions(decision: Decision, machine: str) -> Iterator[Block]:
         f"profile.html. It is in the artifact of the machine {machine} of the workflow run that confirmed the change, "
         "for 30 days."
     )
-
-
-def _format_ms(seconds: float) -> str:
-    return format_number(1000.0 * seconds)
 
 
 def rebuild_command(words: Sequence[str]) -> list[str]:
@@ -231,8 +215,8 @@ def rebuild_command(words: Sequence[str]) -> list[str]:
     return [*words[:2], *itertools.chain(*shown)] if is_known and are_plain else []
 
 
-def _format_ratio(ratio: float, low: float, high: float) -> str:
-    return f"{ratio:.2f}× ({low:.2f} to {high:.2f})"
+def _format_ratio(change: SeriesFinding | Decision) -> str:
+    return f"{change.ratio:.2f}× ({change.low:.2f} to {change.high:.2f})"
 
 
 def hash_text(text: str) -> str:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from harness.analysis.statistics import exp_limited
 from harness.history import phrases
@@ -23,11 +24,9 @@ LIMIT = 60_000
 
 def cut_series(series: Sequence[Series], last: HistoryEntry) -> list[Series]:
     """Return the series without points after the run `last`."""
+    end = last.started, last.run
     shortened_series = (
-        replace(
-            one_series,
-            points=[point for point in one_series.points if (point.started, point.run) <= (last.started, last.run)],
-        )
+        replace(one_series, points=[point for point in one_series.points if (point.started, point.run) <= end])
         for one_series in series
     )
     return [one_series for one_series in shortened_series if one_series.points]
@@ -134,14 +133,12 @@ def _make_head(after: Sequence[JudgedSeries], new_runs: Sequence[HistoryEntry]) 
         yield Text(f"{counted(len(new_runs), 'run')}: {new_runs[0].run} to {new_runs[-1].run}.")
     yield Text(phrases.describe_counts(after))
     newest_points = [judged.series.points[-1] for judged in after]
-    yield from map(
-        Text,
-        dict.fromkeys(
-            sentence
-            for point in newest_points
-            for sentence in describe_stale_wheels(point.origin.version, parse_time(point.started).date())
-        ),
+    sentences = (
+        sentence
+        for point in newest_points
+        for sentence in describe_stale_wheels(point.origin.version, parse_time(point.started).date())
     )
+    yield from map(Text, dict.fromkeys(sentences))
 
 
 def _find_changed_blocks(
@@ -150,11 +147,9 @@ def _find_changed_blocks(
     names: SeriesNames,
     make_table: Callable[[Sequence[SeriesFinding], str], Block],
 ) -> Iterator[Block]:
-    """Yield the changed findings by cause, and the findings that no longer exist."""
-    by_cause: dict[str, list[SeriesFinding]] = {}
-    for finding in changed_findings:
-        by_cause.setdefault(finding.cause, []).append(finding)
-    for members in by_cause.values():
+    """Yield the changed findings, which are in the order of their causes, and the findings that no longer exist."""
+    for _, group in groupby(changed_findings, key=lambda finding: finding.cause):
+        members = list(group)
         yield Text(
             [
                 Bold(f"{phrases.format_title(members)}."),

@@ -46,14 +46,13 @@ Decisions = list[tuple[SeriesFinding, Decision | None]]
 class ConfirmationRun:
     """Findings with the same cause and scenario, and the request for the run that decides on them.
 
-    - `sides`: the environments before and after the change
+    - `request`: its environments are the ones before and after the change
     - `versions`: the versions of a release line before and after, as values of -e; empty for other environments
     - `keras_nightlies`: the versions of keras-nightly before and after, if they differ
     """
 
     findings: Sequence[SeriesFinding]
     request: Request
-    sides: tuple[str, str]
     versions: Sequence[str] = ()
     keras_nightlies: Sequence[str] = ()
 
@@ -142,14 +141,13 @@ def plan_confirmation(
     key = members[0].key
     old, new = (summary.software[name_on(key.environment, key.device, summary.software)] for summary in (before, after))
     if old.pins == new.pins:
-        raise _explain_equal_sides(members[0], before, after)
-    old_side, new_side = (_format_environment(key.environment, key.device, software) for software in (old, new))
+        raise _explain_equal_sides(members[0], before, after, is_rebuilt=old.image != new.image)
+    sides = [_format_environment(key.environment, key.device, software) for software in (old, new)]
     is_new_version = is_line(key.environment) and old.version != new.version
     keras_nightlies = list(dict.fromkeys(software.pins.get("keras-nightly", "") for software in (old, new)))
     return ConfirmationRun(
         members,
-        _make_request(members, [old_side, new_side], usual, scripts),
-        (old_side, new_side),
+        _make_request(members, sides, usual, scripts),
         versions=[old.version, new.version] if is_new_version else [],
         keras_nightlies=keras_nightlies if len(keras_nightlies) == 2 and all(keras_nightlies) else (),
     )
@@ -182,8 +180,8 @@ def _make_request(
     )
 
 
-def _explain_equal_sides(finding: SeriesFinding, before: Summary, after: Summary) -> UsageError:
-    """Return the error for a change whose two sides have the same packages."""
+def _explain_equal_sides(finding: SeriesFinding, before: Summary, after: Summary, *, is_rebuilt: bool) -> UsageError:
+    """Return the error for a change whose two sides have the same packages, with or without a rebuilt image."""
     key, advice = finding.key, "To annotate the change: harness history note"
     if before.scenarios[key.scenario].hash != after.scenarios[key.scenario].hash:
         commits = [summary.commit.removesuffix("+") for summary in (before, after)]
@@ -193,10 +191,7 @@ def _explain_equal_sides(finding: SeriesFinding, before: Summary, after: Summary
             f"{key.cell}: the file of the scenario changed before {finding.since}.",
             f"To compare the two versions: {shlex.join(command)}. {advice}" if all(commits) else advice,
         )
-    images = [
-        summary.software[name_on(key.environment, key.device, summary.software)].image for summary in (before, after)
-    ]
-    if images[0] != images[1]:
+    if is_rebuilt:
         return UsageError(
             f"{key.cell}: before {finding.since}, the image was rebuilt with the same packages. The earlier image "
             "can't be restored, because images are built from lock files.",
@@ -217,7 +212,7 @@ def decide_all(confirmation: ConfirmationRun, results: Results, margin: float) -
 
 
 def _decide(confirmation: ConfirmationRun, finding: SeriesFinding, results: Results, margin: float) -> Decision | None:
-    old, new = confirmation.sides
+    old, new = confirmation.request.environments
     run = PairedRun(results, {side: get_environment_name(side) for side in (old, new)}, axes=dict(finding.key.axes))
     comparison = run.compare(new, old)
     if comparison is None:

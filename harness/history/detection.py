@@ -98,11 +98,6 @@ def _estimate_correlation(segments: Segments, places: Sequence[int], steps: Sequ
     """
     levels = [steps[0].before, *(step.after for step in steps)]
     residuals = (segments.y - np.repeat(levels, np.diff([0, *places, segments.y.size]))) / segments.spread
-    return _compute_lag_correlation(residuals, places, len(levels))
-
-
-def _compute_lag_correlation(residuals: Floats, places: Sequence[int], levels: int) -> float:
-    """Return the lag-1 correlation of residuals around some levels, as `_estimate_correlation` does."""
     is_inlier = np.abs(residuals) < CAP
     residuals = np.where(is_inlier, residuals, 0.0)
     squares = float(residuals @ residuals)
@@ -111,7 +106,7 @@ def _compute_lag_correlation(residuals: Floats, places: Sequence[int], levels: i
     pairs = residuals[1:] * residuals[:-1]
     pairs[[place - 1 for place in places]] = 0.0  # two points of different levels
     raw_correlation = float(pairs.sum()) / squares
-    correlation = raw_correlation + (1.0 + 3.0 * raw_correlation) * levels / np.count_nonzero(is_inlier)
+    correlation = raw_correlation + (1.0 + 3.0 * raw_correlation) * len(levels) / np.count_nonzero(is_inlier)
     return min(_MOST_CORRELATION, max(0.0, correlation))
 
 

@@ -46,21 +46,13 @@ class TrackedIssue:
     closed: str = ""
     reason: str = ""
 
-    @property
-    def mark(self) -> Mapping[str, Any]:
-        """The contents of the hidden comment; empty if somebody has damaged the comment."""
-        match = _HIDDEN_COMMENT.search(self.body)
-        try:
-            return dict(parse_json(match[1])) if match else {}
-        except ValueError:
-            return {}
-
     def is_of(self, alert: Alert) -> bool:
         """Return whether the issue is about the alert: the same cause, or a common series and nearly the same start."""
-        mark = self.mark
-        if mark.get("cause") == hash_text(alert.cause):
-            return True
+        match = _HIDDEN_COMMENT.search(self.body)
         try:
+            mark = parse_json(match[1]) if match else {}
+            if mark.get("cause") == hash_text(alert.cause):
+                return True
             distance = abs(datetime.fromisoformat(mark["since"]) - datetime.fromisoformat(alert.since))
             return not set(alert.series).isdisjoint(mark["series"]) and distance < NEAR
         except (ValueError, KeyError, TypeError):  # somebody has edited the hidden comment
@@ -91,11 +83,6 @@ class IssueStep:
         return f"{self.kind} {f'#{self.issue.number}' if self.issue else 'a new one'} ({self.why.rstrip('.')}):"
 
     @property
-    def comment(self) -> str | None:
-        """The comment that GitHub sends to subscribers of the issue, or None."""
-        return REOPENED if self.kind is IssueAction.REOPEN else None
-
-    @property
     def document(self) -> Mapping[str, Any]:
         """The step as `harness history alarm --json` prints it."""
         return {
@@ -105,7 +92,7 @@ class IssueStep:
             "title": self.alert.title,
             "body": self.alert.text,
             "labels": [LABEL],
-            "comment": self.comment,
+            "comment": REOPENED if self.kind is IssueAction.REOPEN else None,
         }
 
 
@@ -118,17 +105,13 @@ def plan_steps(alerts: Iterable[Alert], issues: Iterable[TrackedIssue]) -> list[
     - An issue that was closed as not planned, or as a duplicate, stays closed.
     """
     ordered_issues = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
-    planned: list[IssueStep] = []
+    planned: dict[int | str, IssueStep] = {}
     for alert in alerts:
         known_issue = next((issue for issue in ordered_issues if issue.is_of(alert)), None)
-        step_index = next(
-            (index for index, step in enumerate(planned) if known_issue and step.issue == known_issue), None
-        )
-        if step_index is not None:
-            planned[step_index] = _plan_step(_merge_alerts(planned[step_index].alert, alert), known_issue)
-        else:
-            planned.append(_plan_step(alert, known_issue))
-    return planned
+        key = known_issue.number if known_issue else alert.cause
+        merged = _merge_alerts(planned[key].alert, alert) if key in planned else alert
+        planned[key] = _plan_step(merged, known_issue)
+    return list(planned.values())
 
 
 def _plan_step(alert: Alert, issue: TrackedIssue | None) -> IssueStep:

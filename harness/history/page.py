@@ -221,14 +221,8 @@ def _make_series_data(judged: JudgedSeries, names: SeriesNames, places: Mapping[
     key, all_points, finding = judged.series.key, judged.series.points, phrases.find_last(judged)
     skipped = max(0, len(all_points) - length)
     points = all_points[skipped:]
-    ratios, lows, highs = (
-        np.array(column, np.float64)  # None becomes NaN
-        for column in (
-            [point.log_ratio for point in points],
-            [point.low for point in points],
-            [point.high for point in points],
-        )
-    )
+    # None becomes NaN
+    ratios, lows, highs = np.array([(point.log_ratio, point.low, point.high) for point in points], np.float64).T
     breaks = [boundary for boundary in judged.breaks if boundary.index > skipped]
     changes = [change for change in judged.changes if change.index > skipped]
     return SeriesData(

@@ -9,7 +9,7 @@ from harness.history.levels import MAD, compute_median
 from harness.history.states import compute_standard_error
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.history import Series
-from harness.model.run import Group, Plan
+from harness.model.run import Plan
 
 #: The wanted standard deviation of a ratio between nightly runs. So the screen finds most steps of 5 % within three.
 WANTED = 0.02
@@ -20,18 +20,17 @@ _POINTS, _FEWEST_POINTS = 30, 10
 
 def plan_rounds(plan: Plan, history: Sequence[Series], machine: str) -> dict[str, int]:
     """Return the rounds of each group whose series vary little on this machine: fewer than the plan's rounds."""
-    by_cell: dict[tuple[object, ...], list[int]] = {}
+    by_cell: dict[tuple[object, ...], int] = {}
     for series in history:
-        needed = find_rounds(series)
-        if needed and series.key.reference and series.key.machine == machine:
-            by_cell.setdefault((series.key.scenario, series.key.device, series.key.axes), []).append(needed)
-    rounds = {group.name: _find_group_rounds(group, by_cell) for group in plan.groups}
-    return {name: needed for name, needed in rounds.items() if needed and needed < plan.rounds}
-
-
-def _find_group_rounds(group: Group, by_cell: dict[tuple[object, ...], list[int]]) -> int:
-    keys = {(cell.scenario, cell.device, tuple(sorted(cell.axes.items()))) for cell in group.cells}
-    return max((needed for key in keys for needed in by_cell.get(key, [])), default=0)
+        key = series.key
+        if key.reference and key.machine == machine:
+            cell_key = key.scenario, key.device, key.axes
+            by_cell[cell_key] = max(by_cell.get(cell_key, 0), find_rounds(series))
+    rounds = {}
+    for group in plan.groups:
+        cell_keys = ((cell.scenario, cell.device, tuple(sorted(cell.axes.items()))) for cell in group.cells)
+        rounds[group.name] = max((by_cell.get(cell_key, 0) for cell_key in cell_keys), default=0)
+    return {name: needed for name, needed in rounds.items() if 0 < needed < plan.rounds}
 
 
 def find_rounds(series: Series) -> int:

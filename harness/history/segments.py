@@ -29,8 +29,6 @@ _IMPLIED_BY = {
 #: The number of equal counts before a change of a count.
 STEADY = 2
 
-_NOTHING: frozenset[str] = frozenset()
-
 
 @dataclass(frozen=True, slots=True)
 class SegmentBoundary:
@@ -89,7 +87,7 @@ def _describe_changes(
         (is_cut, f"{text} ({_format_change(one, other, name)})", name == "version")
         for names, is_cut in ((cuts, True), (marks, False))
         for name, text in names.items()
-        if name in changed_names and _IMPLIED_BY.get(name, _NOTHING).isdisjoint(changed_names)
+        if name in changed_names and _IMPLIED_BY.get(name, frozenset()).isdisjoint(changed_names)
     ]
 
 

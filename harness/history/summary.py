@@ -137,17 +137,13 @@ def _find_references(run: Run, cells: Iterable[Cell]) -> dict[Cell, Cell]:
 
 def _list_points(results: Results, machine: str, series: Mapping[str, str]) -> list[CellPoint]:
     run, lookup = results.run, results.found
-    references = _find_references(run, lookup.cells)
-    pairs = {(cell, baseline) for cell, baseline in references.items() if cell != baseline}
-    cell_pairs = [(cell, references[cell]) for cell in lookup.cells if (cell, references.get(cell)) in pairs]
-    estimates: Mapping[tuple[Cell, Cell], Estimate | None] = dict(
-        zip(cell_pairs, ratios(cell_pairs, lookup), strict=True)
-    )
+    baselines = {cell: other for cell, other in _find_references(run, lookup.cells).items() if cell != other}
+    compared_cells = [cell for cell in lookup.cells if cell in baselines]
+    estimates = ratios([(cell, baselines[cell]) for cell in compared_cells], lookup)
+    estimates_by_cell = dict(zip(compared_cells, estimates, strict=True))
 
     def point(cell: Cell, status: Status, seconds: Estimate | None) -> CellPoint:
-        baseline = references.get(cell)
-        ratio = estimates[cell, baseline] if baseline and baseline != cell else None
-        baseline = None if baseline == cell else baseline
+        baseline, ratio = baselines.get(cell), estimates_by_cell.get(cell)
         log_ratios, interval = _compute_logs(ratio), seconds and seconds.interval
         return CellPoint(
             machine=machine,

@@ -1,7 +1,7 @@
 """Compares two environments of a run, from the rounds that measured both."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.analysis.comparisons import compare, ratios
@@ -12,7 +12,6 @@ from harness.analysis.statistics import log_ratios
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.analysis.work_counts import StepWork
 from harness.model.defaults import ALPHA
-from harness.model.launch import Launch
 from harness.model.scenario import GROWTH, STEP, Cell
 from harness.model.texts import counted, format_number
 
@@ -79,11 +78,6 @@ class PairedRun:
     names: Mapping[str, str]
     of: str = STEP
     axes: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def launches(self) -> Sequence[Launch]:
-        """Return all launches, including pilots."""
-        return self.results.launches
 
     def values(self, text: str) -> Mapping[int, float]:
         """Return the quantity's value in each round of an environment, in the quantity's unit."""
@@ -161,7 +155,7 @@ class PairedRun:
 
     def build(self, text: str) -> str:
         """Return the commit of an environment's TensorFlow, in the format of `git describe`; empty if unknown."""
-        return find_commit(self.launches, self.names.get(text, ""))
+        return find_commit(self.results.launches, self.names.get(text, ""))
 
     def _compare_growth(
         self, text: str, fixed: str, alpha: float, pythons: tuple[str, str] | None
@@ -169,7 +163,7 @@ class PairedRun:
         difference = growth_difference(self.values(text), self.values(fixed), 1.0 - alpha)
         if difference is None or difference.interval is None:
             return None
-        calls = min((calls_looked_at(launch) for launch in self.launches if launch.memory), default=1.0)
+        calls = min((calls_looked_at(launch) for launch in self.results.launches if launch.memory), default=1.0)
         comparative = "more" if difference.value > 0 else "fewer"
         return PairComparison(
             step=difference.value,

@@ -140,23 +140,24 @@ def subject(results: Results) -> Subject:
         results.claims, key=lambda entry: not any(place.outcome.holds for place in entry.places)
     ):
         for place in _order_places(results, claim_result):
-            if place.outcome not in _OUTCOMES_WITHOUT_VALUE:
-                candidate = _make_subject(results, claim_result.claim.of, place.worse, place.better)
-                if candidate is not None and place.estimate is not None and place.better is not None:
-                    candidate = replace(candidate, ratio=place.estimate, level=place.level)
-                if candidate is not None:
-                    return replace(candidate, claim=claim_result)
+            if place.outcome in _OUTCOMES_WITHOUT_VALUE:
+                continue
+            candidate = _make_subject(results, claim_result.claim.of, *place.cells)
+            if place.estimate is not None and place.better is not None:
+                candidate = replace(candidate, ratio=place.estimate, level=place.level)
+            if candidate.has_results:
+                return replace(candidate, claim=claim_result)
     for answer in results.answers:
         same_work = [finding for finding in answer.findings if not finding.compared.work.differs]
         if not same_work:
             continue
         compared = max(same_work, key=lambda finding: finding.ratio.distance).compared
         candidate = _make_subject(results, answer.comparison.of, compared.cell, compared.other)
-        if candidate is not None:
+        if candidate.has_results:
             return replace(candidate, ratio=compared.ratio, level=compared.level).ordered
     for cell in results.found.series:
-        candidate = _make_subject(results, STEP, cell, None)
-        if candidate is not None:
+        candidate = _make_subject(results, STEP, cell)
+        if candidate.has_results:
             return candidate
     raise NothingSelectedError(
         "The run doesn't contain a result to report upstream.", "For the reasons, see its report.md."
@@ -199,25 +200,19 @@ def select(results: Results, scenarios: Sequence[str], environments: Sequence[st
             "Select them with -s (scenario), -e (environment) or -a (axis). The first two are:\n    "
             + "\n    ".join(map(str, cells[:2])),
         )
-    sides = [side for cell in cells if (side := _make_side(results, STEP, cell))]
-    return _compare_sides(STEP, *sides).ordered
+    return _make_subject(results, STEP, *cells).ordered
 
 
-def move_subject(results: Results, original: Subject, environment: str) -> Subject | None:
-    """Return the comparison in another environment; None if a side has no result there.
+def move_subject(results: Results, original: Subject, environment: str) -> Subject:
+    """Return the comparison in another environment, in which a side may have no result.
 
     If the sides have different environments, only the environment of the worse side is replaced.
     """
-    cell = replace(original.worse.cell, environment=environment)
-    if original.better is None:
-        return _make_subject(results, original.of, cell, None)
-    is_same = original.better.environment == original.worse.environment
-    return _make_subject(
-        results,
-        original.of,
-        cell,
-        replace(original.better.cell, environment=environment) if is_same else original.better.cell,
-    )
+    cells = [
+        replace(side.cell, environment=environment) if side.environment == original.worse.environment else side.cell
+        for side in original.sides
+    ]
+    return _make_subject(results, original.of, *cells)
 
 
 def find_nightlies(results: Results) -> list[str]:
@@ -229,29 +224,21 @@ def find_nightlies(results: Results) -> list[str]:
     ]
 
 
-def _make_subject(results: Results, quantity: str, first_cell: Cell, second_cell: Cell | None) -> Subject | None:
-    """Return a subject of one or two cells; None if one of them has no result."""
-    cells = [cell for cell in (first_cell, second_cell) if cell is not None]
-    sides = [side for cell in cells if (side := _make_side(results, quantity, cell)) and side.mean]
-    if len(sides) < len(cells):
-        return None
-    return _compare_sides(quantity, *sides)
-
-
-def _compare_sides(quantity: str, worse: IssueSide, better: IssueSide | None = None) -> Subject:
-    if better is None:
+def _make_subject(results: Results, quantity: str, worse_cell: Cell, better_cell: Cell | None = None) -> Subject:
+    """Return a subject of one or two cells of the run. The cells may have no result."""
+    worse = _make_side(results, quantity, worse_cell)
+    if better_cell is None:
         return Subject(quantity, worse, None, None)
+    better = _make_side(results, quantity, better_cell)
     if quantity == GROWTH:
         return Subject(quantity, worse, better, growth_difference(worse.values, better.values))
     logs = log_ratios(worse.values, better.values)
     return Subject(quantity, worse, better, combine([exp_limited(log) for log in logs]) if logs else None)
 
 
-def _make_side(results: Results, quantity: str, cell: Cell) -> IssueSide | None:
-    scenario = next((entry for entry in results.run.scenarios if entry.name == cell.scenario), None)
-    environment = next((entry for entry in results.run.environments if entry.name == cell.environment), None)
-    if scenario is None or environment is None:
-        return None
+def _make_side(results: Results, quantity: str, cell: Cell) -> IssueSide:
+    scenario = next(entry for entry in results.run.scenarios if entry.name == cell.scenario)
+    environment = next(entry for entry in results.run.environments if entry.name == cell.environment)
     values = results.values_of(quantity, cell)
     estimate = linear if quantity == GROWTH else combine
     mean = estimate(list(values.values())) if values else None

@@ -1,6 +1,7 @@
 """The text of an upstream issue, with the fields of the issue form, and the commands that run the script."""
 
 import shlex
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -67,21 +68,11 @@ def sentence(subject: Subject) -> str:
 
 def list_commands(subject: Subject) -> str:
     """Return the commands that run repro.py, in virtual environments and in containers."""
-    return "\n".join(
-        [
-            "Run it in virtual environments:",
-            "",
-            _indent(_list_venv_commands(subject)),
-            "",
-            "In containers:",
-            "",
-            _indent(_list_docker_commands(subject)),
-        ]
+    venv, docker = (
+        textwrap.indent("\n".join(lines), " " * 4)
+        for lines in (_list_venv_commands(subject), _list_docker_commands(subject))
     )
-
-
-def _indent(lines: Sequence[str]) -> str:
-    return "\n".join(f"    {line}" for line in lines)
+    return f"Run it in virtual environments:\n\n{venv}\n\nIn containers:\n\n{docker}"
 
 
 def _list_venv_commands(subject: Subject) -> list[str]:
@@ -122,16 +113,13 @@ def _format_docker_command(side: IssueSide, command: str) -> str:
     return " ".join(["docker run --rm", *gpus, '-v "$PWD":/bundle -w /bundle', image, "sh -c", shlex.quote(install)])
 
 
-def _is_in_containers(run: Run) -> bool:
-    return any(entry.name == run.backend.name and entry.in_containers for entry in registry.ENTRIES)
-
-
 def _make_fields(results: Results, subject: Subject) -> dict[str, Sequence[Block]]:
     """Return the contents of each field but `code`, and of the part `packages` that follows the code."""
     run, environments = results.run, subject.environments
     on_gpu = subject.worse.cell.device is Device.GPU
     gpus = [gpu.name for launch in results.launches for gpu in launch.gpus] if on_gpu else []
-    system = "Debian 12, in a container" if _is_in_containers(run) else run.host.get("system", "")
+    is_contained = any(entry.name == run.backend.name and entry.in_containers for entry in registry.ENTRIES)
+    system = "Debian 12, in a container" if is_contained else run.host.get("system", "")
     kernel, cpu = run.host.get("kernel", ""), run.host.get("cpu", "")
     memory = run.host.get("memory_bytes")
     cuda = [
@@ -180,7 +168,7 @@ def _describe_nightly(results: Results, subject: Subject) -> str:
     """Return the answer to the form's question whether the run's newest nightly has the problem too."""
     for name in reversed(find_nightlies(results)):
         nightly_subject = move_subject(results, subject, name)
-        if nightly_subject is not None:
+        if nightly_subject.has_results:
             version = installed("tensorflow", pins(results.run, name))
             return f"{'Yes' if nightly_subject.is_shown else 'No'}, with {version}: {sentence(nightly_subject)}"
     return "No: no nightly was measured."

@@ -113,10 +113,9 @@ def _extract_work(text: str, kit: Path) -> str:
     lines = _split_lines(text)
     for node in tree.body:
         if node not in kept_nodes:
-            first, last = _find_first_line(node), _find_last_line(node)
-            lines[first - 1 : last] = [""] * (last - first + 1)
-    header = re.compile(r"# /// script\n(#[^\n]*\n)*?# ///\n")
-    scenario_code = header.sub("", "".join(lines), count=1)
+            span = _find_lines(node)
+            lines[span] = [""] * len(lines[span])
+    scenario_code = re.sub(r"# /// script\n(#[^\n]*\n)*?# ///\n", "", "".join(lines), count=1)
     kit_sources = _collect_sources(kit_names, kit)
     definitions = {
         name
@@ -166,7 +165,7 @@ def _copy_definition(name: str, module: str, kit: Path, sources: dict[str, str])
         if any(dependency in _list_definitions(other) for other in statements):
             _copy_definition(dependency, module, kit, sources)
     del sources[name]
-    sources[name] = "".join(_split_lines(text)[_find_first_line(node) - 1 : _find_last_line(node)]).strip("\n")
+    sources[name] = "".join(_split_lines(text)[_find_lines(node)]).strip("\n")
 
 
 def _list_definitions(node: ast.stmt) -> Iterator[str]:
@@ -189,10 +188,7 @@ def _split_lines(text: str) -> list[str]:
     return [f"{line}\n" for line in text.split("\n")]
 
 
-def _find_first_line(node: ast.stmt) -> int:
+def _find_lines(node: ast.stmt) -> slice:
+    """Return the indexes of a statement's lines, with its decorators."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
-
-
-def _find_last_line(node: ast.stmt) -> int:
-    return node.end_lineno or node.lineno
+    return slice(min([node.lineno, *(decorator.lineno for decorator in decorators)]) - 1, node.end_lineno)

@@ -201,7 +201,7 @@ def confirm(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
         ]
 
     def plan(members: list[SeriesFinding], *_: object) -> ConfirmationRun:
-        return ConfirmationRun(members, Request(), ("x==1", "x==8"))
+        return ConfirmationRun(members, Request(environments=["x==1", "x==8"]))
 
     results = SimpleNamespace(launches=[], run=SimpleNamespace(stops={}))
     completed = SimpleNamespace(interrupted=False, results=results, folder=Path("results/run-9"))
@@ -274,7 +274,7 @@ def test_a_nightly_that_its_keras_made_slower_is_searched_among_the_versions_of_
     decision = Decision(key, "run", [], True, "run-9", "2026", 4.0, 3.9, 4.1, versions=wheels)
     for keras in (("3.1.dev1", "3.2.dev2"), ()):
         searches.clear()
-        question = ConfirmationRun([finding], request, (wheels[0], wheels[1]), versions=wheels, keras_nightlies=keras)
+        question = ConfirmationRun([finding], request, versions=wheels, keras_nightlies=keras)
         location = confirming._locate_change(decision, question, ConfirmRequest(), wait=False)
         # the slower wheel was installed with the newer version, so it is an end itself
         ends = [f"{wheels[1]}+keras-nightly=={keras[0]}", wheels[1]] if keras else []

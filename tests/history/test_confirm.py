@@ -77,9 +77,8 @@ def test_one_run_decides_on_the_findings_of_one_cause_and_scenario(sides):
 
 def test_another_lock_is_the_environment_with_the_packages_of_then(sides):
     confirmation = plan([finding()], *sides)
-    assert confirmation.sides == ("tf2.1+numpy==1.17.5", "tf2.1")
     request = confirmation.request
-    assert request.environments == list(confirmation.sides)
+    assert request.environments == ["tf2.1+numpy==1.17.5", "tf2.1"]
     assert (request.scenarios, request.axes) == (["keras_step"], {"call": ["fit"]})
     assert (request.rounds, request.cpus, request.gpu) == (10, "1", False)
     command = "harness matrix -s keras_step -a call=fit -e tf2.1+numpy==1.17.5 -e tf2.1 --cpus 1 --rounds 10"
@@ -122,7 +121,7 @@ def test_an_environment_that_was_typed_moves_as_it_was_typed(monkeypatch):
     name = "tf2.1-six-1.14.0"
     both = [summary({"six": "1.14.0", "numpy": numpy}, environment=name) for numpy in ("1.17.5", "1.18.0")]
     confirmation = plan([finding(key=replace(KEY, environment=name))], *both)
-    assert confirmation.sides == ("tf2.1+six==1.14.0+numpy==1.17.5", name)
+    assert confirmation.request.environments == ["tf2.1+six==1.14.0+numpy==1.17.5", name]
 
 
 def test_what_cannot_be_made_again_is_refused(snapshot):
@@ -150,7 +149,7 @@ def decide(slower, ratio, count=6, earlier=()):
     results = Results(run(planned, controlled=True, looks=looks), rounds(seconds, count, 0.002, 1))
     cell = next(cell for cell in planned if cell.environment == "tf2.0")
     key = Key("m-1", cell.scenario, "cpu", tuple(sorted(cell.axes.items())), "tf2.0", "tf1.14")
-    confirmation = ConfirmationRun([finding(ratio, key)], Request(), ("tf1.14", "tf2.0"))
+    confirmation = ConfirmationRun([finding(ratio, key)], Request(environments=["tf1.14", "tf2.0"]))
     ((changed, decision),) = decide_all(confirmation, results, 0.03)
     assert changed.key == key
     return decision
