@@ -200,7 +200,8 @@ def find_commits(search: Search, package: str, commits: Mapping[str, str]) -> tu
 
 def _list_other_findings(search: Search) -> Iterator[str]:
     """Yield other changes of the scan, different Python versions, and skipped candidates."""
-    other_changes = [change for change in search.changes if change.pair != search.found]
+    named_pair = search.found if search.ends else None
+    other_changes = [change for change in search.changes if change.pair != named_pair]
     if other_changes:
         changes = search.format_changes(other_changes)
         yield f"The scan, with one round of each version, shows other changes too: {changes}."

@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from harness.bisect.candidates import Candidate
+from harness.bisect.posterior import Round
 from harness.bisect.report import build_sections
 from harness.bisect.request import BisectRequest
 from harness.bisect.search import EqualEndpointsError, ReversedEndpointsError, SearchEnd, narrow, scan
@@ -82,6 +83,15 @@ def test_a_report_over_releases(golden):
     search.unknown[1] = "it was yanked: a | b\nc"
     search.changes = [replace(search.changes[0], pair=(3, 4), step=-2.0)]
     assert render(search) == golden
+
+
+def test_a_search_that_ends_after_its_scan_lists_every_change():
+    machine = SearchedMachine([1.0, 3.0, 3.0, 9.0])
+    search = machine.search()
+    scan(search, machine)
+    search.rounds = [Round(0, 3, 2.2)]  # the first look at the ends was interrupted
+    text = markdown.render_full(build_sections(REQUEST, search, Runs(), ""))
+    assert "shows other changes too: ×3 from c0 to c1; ×3 from c2 to c3." in text
 
 
 def test_a_report_over_commits(golden):
