@@ -91,7 +91,7 @@ def test_a_search_that_ends_after_its_scan_lists_every_change():
     scan(search, machine)
     search.rounds = [Round(0, 3, 2.2)]  # the first look at the ends was interrupted
     text = markdown.render_full(build_sections(REQUEST, search, Runs(), ""))
-    assert "shows other changes too: ×3 from c0 to c1; ×3 from c2 to c3." in text
+    assert "shows other changes too: ×3.00 from c0 to c1; ×3.00 from c2 to c3." in text
 
 
 def test_a_report_over_commits(golden):
