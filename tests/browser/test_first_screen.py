@@ -32,7 +32,7 @@ def show(open_page, tmp_path: Path) -> Callable[..., Page]:
             session.report(folder)
             return open_page(folder / "profile.html", viewport=screen)
         results = session.read(folder)
-        return open_page(report.render(results, sections.build(results)), viewport=screen)
+        return open_page(report.render(results, sections.build(results)).decode(), viewport=screen)
 
     return show_example
 
