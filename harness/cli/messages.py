@@ -174,11 +174,13 @@ def say_problems(problems: Iterable[Problem]) -> None:
 
     Paths below the current folder are relative to it.
     """
-    folder = Path.cwd()
     for problem in problems:
-        is_below = problem.path.is_relative_to(folder)
-        shown = replace(problem, path=problem.path.relative_to(folder)) if is_below else problem
-        say(escape(str(shown), keep="\t"))
+        say(escape(str(replace(problem, path=_shorten_path(problem.path))), keep="\t"))
+
+
+def _shorten_path(path: Path) -> Path:
+    folder = Path.cwd()
+    return path.relative_to(folder) if path.is_relative_to(folder) else path
 
 
 def say_broken(broken: Mapping[str, FileError]) -> None:
@@ -195,7 +197,8 @@ def say_refused(refused: Mapping[str, FileError]) -> None:
             f"These scenarios are not run, because their files have problems: {', '.join(refused)}. The other "
             f"scenarios are run."
         )
-        say(f"After you fix the files, check them: harness scenarios check {' '.join(refused)}")
+        paths = [str(_shorten_path(error.problems[0].path)) for error in refused.values()]
+        say(f"After you fix the files, check them: harness scenarios check {shlex.join(paths)}")
 
 
 def choose_gate_exit(found: "Gate", nothing: str) -> Exit:

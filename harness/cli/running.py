@@ -63,8 +63,7 @@ def run(
     with handle_signals(printer.announce_stop):
         ended, missing_shards = _measure_plan(planned, printer, wait=wait)
         code = show(ended, json=json, fail_on=fail_on, judge=judge, exit_verdict=exit_verdict)
-        if not shard:
-            _record(ended)
+        _record(ended)
     return _report_missing_shards(missing_shards, code)
 
 
@@ -73,9 +72,13 @@ def _find_side(cell: Cell) -> tuple[str, str | None]:
 
 
 def _record(finished_run: session.Ended) -> None:
-    """Add a finished run to the history of the project, unless the project or the user switched it off."""
-    results = finished_run.results
-    if os.environ.get("HARNESS_RECORD") != "1" or not results.run.stops or not session.has_numbers(results):
+    """Add a finished run to the history of the project, unless the project or the user switched it off.
+
+    A history keeps the first results of a run. So parts of a run, such as a shard, aren't added.
+    """
+    results, run = finished_run.results, finished_run.results.run
+    is_part = run.unfinished or run.absent or run.plan.shard
+    if os.environ.get("HARNESS_RECORD") != "1" or is_part or not session.has_numbers(results):
         return
     from harness.history.folder import History  # noqa: PLC0415 - only projects need it
     from harness.history.summary import summarize  # noqa: PLC0415
@@ -126,7 +129,7 @@ def _report_missing_shards(sentences: Sequence[str], code: Exit) -> Exit:
     """Print which shards of a run are missing, and return the exit code."""
     for sentence in sentences:
         say(sentence)
-    return Exit.CELLS_FAILED if sentences and code in (Exit.OK, Exit.SLOWER) else code
+    return Exit.CELLS_FAILED if sentences and code is not Exit.INTERRUPTED else code
 
 
 def _measure_plan(
