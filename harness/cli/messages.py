@@ -15,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+import typer
+
 from harness import session
 from harness.cli import documents
 from harness.files import get_cache_dir, get_data_dir, suggest_remedy
@@ -79,6 +81,14 @@ def _find_variable(error: OSError) -> str:
     folders = {"HARNESS_DATA_DIR": get_data_dir(), "HARNESS_CACHE_DIR": get_cache_dir()}
     path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes | Path) else Path()
     return next((name for name, folder in folders.items() if path.is_relative_to(folder)), "")
+
+
+def confirm_on_terminal(question: str, *, default: bool = False) -> bool:
+    """Ask a question on the terminal. Ctrl-C and Ctrl-D interrupt the command, as anywhere else."""
+    try:
+        return typer.confirm(question, default=default, err=True)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
 
 
 def tell(text: object) -> None:

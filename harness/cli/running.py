@@ -9,20 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from harness import session
 from harness.backends import registry
 from harness.cli import display, documents, report
-from harness.cli.dryrun import describe_shard
-from harness.cli.messages import choose_gate_exit, handle_signals, say, say_problems, say_refused
+from harness.cli.dryrun import describe_shard, shorten_plan
+from harness.cli.messages import choose_gate_exit, confirm_on_terminal, handle_signals, say, say_problems, say_refused
 from harness.cli.options import FailOn, FailOnClaim
-from harness.machine.identity import load_machine
 from harness.model.backend import Progress
 from harness.model.errors import Exit, Problem, UnavailableError, UsageError
 from harness.model.run import Run
 from harness.model.scenario import SIDE, Cell
-from harness.model.texts import counted, escape_json, joined
+from harness.model.texts import counted, escape_json
 from harness.runner.executor import WalkListener
 
 if TYPE_CHECKING:
@@ -49,7 +46,7 @@ def run(
     """
     planned = _plan(request, wait=wait)
     if by_history:
-        planned = _shorten(planned)
+        planned = shorten_plan(planned)
     say_refused(planned.refused)
     groups = planned.plan.groups
     if exit_verdict and groups and all(len({_find_side(cell) for cell in group.cells}) < 2 for group in groups):
@@ -88,17 +85,6 @@ def _record(finished_run: session.Ended) -> None:
         say(f"The history in {history.path} has this run.")
 
 
-def _shorten(planned: session.Planned) -> session.Planned:
-    from harness.history.folder import History  # noqa: PLC0415 - only nightly runs need it
-    from harness.history.rounds import plan_rounds  # noqa: PLC0415
-
-    rounds = plan_rounds(planned.plan, History.open(say).series(), load_machine().id)
-    if rounds:
-        names = joined([f"{name} ({counted(count, 'round')})" for name, count in rounds.items()])
-        say(f"Measured less often, because the history of this machine varies little: {names}.")
-    return replace(planned, plan=replace(planned.plan, settled=rounds))
-
-
 def _read_unavailable(request: session.Request | session.ProfileRequest) -> Mapping[str, UnavailableError]:
     """Return the environments that a run in slots can't prepare, with errors, if the request is one of its shards."""
     if not isinstance(request, session.Request) or not (request.shard and request.slots):
@@ -119,7 +105,7 @@ def _plan(request: session.Request | session.ProfileRequest, *, wait: bool) -> s
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise
         say(error.message)
-        if not typer.confirm("Run this code anyway?", err=True):
+        if not confirm_on_terminal("Run this code anyway?"):
             raise
         return session.plan(replace(request, trust=True), lacking, say=say, wait=wait)
     return planned

@@ -164,6 +164,7 @@ COMMANDS = {
     """,
     "images": """
         images build old --device gpu
+        images lock old --device gpu
         images build --push
         images build
         images verify tf3
