@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import tarfile
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from harness.model.errors import UsageError, explain_unwritable
 from harness.model.scenario import FOLDERS
 
 BAKE_FILE = "docker-bake.hcl"
+
+#: The heading of a table `tool.harness`, or of a table in it.
+_TABLE = re.compile(rb"(?m)^[ \t]*\[\[?[ \t]*tool[ \t]*\.[ \t]*harness[ \t]*[\].]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ def find_settings_file() -> Path | None:
     folders = [Path.cwd(), *Path.cwd().parents]
     top = next((number for number, folder in enumerate(folders) if (folder / ".git").exists()), 0)
     for path in (folder / name for folder in folders[: top + 1] for name in ("harness.toml", "pyproject.toml")):
-        if path.is_file() and (path.name == "harness.toml" or b"[tool.harness" in path.read_bytes()):
+        if path.is_file() and (path.name == "harness.toml" or _TABLE.search(path.read_bytes())):
             return Path(os.path.relpath(path))
     return None
 

@@ -175,6 +175,8 @@ def _explain(error: Exception) -> HarnessError:
         )
     if isinstance(error, OSError) and (error.errno in NO_WRITE or is_denied(error)):
         return describe_not_written(error)
+    if isinstance(error, FileNotFoundError) and error.filename is None:  # of os.getcwd()
+        return UsageError("The current folder doesn't exist anymore.", "Change to another folder, such as: cd ~")
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         path_start = str(error.filename)[:60]
         return UsageError(f"Invalid path {path_start!r}…: expected at most 255 bytes per name, and 4,095 in total.")

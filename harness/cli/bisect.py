@@ -67,7 +67,7 @@ def bisect(
 
     if resume:
         passed_names = options.find_passed_names(context)
-        if set(passed_names) - {"resume", "budget", "wait"}:
+        if set(passed_names) - {"resume", "budget", "wait", "json"}:
             raise UsageError(
                 "--resume continues the search with its original options.", "Only --budget can be changed."
             )

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import typer
@@ -10,15 +10,20 @@ import typer
 from harness import session
 from harness.cli import documents
 from harness.cli.messages import say, say_refused, tell_json, wrap_lines
+from harness.machine.identity import load_machine
 from harness.model.errors import CannotRunHereError, Exit, UsageError
 from harness.model.run import Shard, Unavailable, describe_fallbacks
 from harness.model.scenario import Cell
 from harness.model.texts import counted, escape, format_plain, joined
 
 
-def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool = False) -> Exit:
+def show_plan(
+    request: "session.Request | session.ProfileRequest", *, json: bool = False, by_history: bool = False
+) -> Exit:
     """Print the plan, and return the exit code. Raises CannotRunHereError if no cell can be launched."""
     planned = session.plan(request, say=say, builds=False)
+    if by_history:
+        planned = shorten_plan(planned)
     say_refused(planned.refused)
     outlook = session.estimate_duration(planned)
     refusal = None
@@ -39,6 +44,18 @@ def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool
     return Exit.CELLS_FAILED if planned.refused else Exit.OK
 
 
+def shorten_plan(planned: "session.Planned") -> "session.Planned":
+    """Return the plan with only as many rounds of each group as the history of this machine needs."""
+    from harness.history.folder import History  # noqa: PLC0415 - only nightly runs need it
+    from harness.history.rounds import plan_rounds  # noqa: PLC0415
+
+    rounds = plan_rounds(planned.plan, History.open(say).series(), load_machine().id)
+    if rounds:
+        names = joined([f"{name} ({counted(count, 'round')})" for name, count in rounds.items()])
+        say(f"Measured less often, because the history of this machine varies little: {names}.")
+    return replace(planned, plan=replace(planned.plan, settled=rounds))
+
+
 def show_rest(path: Path, request: "session.Request", *, unsettled: bool, json: bool = False) -> Exit:
     """Print what `--resume` would measure, and return the exit code. Raises the errors of `load_earlier`."""
     if (path / "fleet.json").exists():
@@ -49,7 +66,6 @@ def show_rest(path: Path, request: "session.Request", *, unsettled: bool, json: 
     rest = {} if earlier.over else session.estimate_rest(earlier)
     launches = sum(count for count, _ in rest.values())
     seconds = sum(seconds for _, seconds in rest.values())
-    seconds = min(seconds, request.budget or seconds)
     if json:
         groups = [{"group": name, "launches": count} for name, (count, _) in rest.items()]
         tell_json({"run": str(path), "groups": groups, "seconds": round(seconds, 1)})

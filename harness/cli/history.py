@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -147,12 +146,12 @@ def note(
     from harness.history.series import convert_to_utc  # noqa: PLC0415 - `harness --help` needs none of it
 
     try:
-        datetime.fromisoformat(when)
-    except ValueError:
+        moment = convert_to_utc(when)
+    except (ValueError, OverflowError):
         raise UsageError(f"Invalid date {when!r}.", "Example: 2026-11-22 or 2026-11-22T04:10:00Z.") from None
     if not text.strip():
         raise UsageError("The text of the note is empty.", 'Example: harness history note 2026-11-22 "driver 575"')
-    open_history().note(when if len(when) == 10 else convert_to_utc(when), text.strip())
+    open_history().note(moment[:10] if len(when) <= 10 else moment, text.strip())
 
 
 app.command()(report)

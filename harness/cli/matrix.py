@@ -93,7 +93,7 @@ def matrix(
             "Omit --history-rounds.",
         )
     if dry_run and not resume:
-        raise typer.Exit(show_plan(request, json=json))
+        raise typer.Exit(show_plan(request, json=json, by_history=history_rounds))
     from harness.cli import running  # noqa: PLC0415 - not needed for --help and --dry-run
 
     shared: Any = {"wait": wait, "json": json, "fail_on": fail_on, "exit_verdict": exit_verdict}

@@ -15,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+import typer
+
 from harness import session
 from harness.cli import documents
 from harness.files import get_cache_dir, get_data_dir, suggest_remedy
@@ -79,6 +81,14 @@ def _find_variable(error: OSError) -> str:
     folders = {"HARNESS_DATA_DIR": get_data_dir(), "HARNESS_CACHE_DIR": get_cache_dir()}
     path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes | Path) else Path()
     return next((name for name, folder in folders.items() if path.is_relative_to(folder)), "")
+
+
+def confirm_on_terminal(question: str, *, default: bool = False) -> bool:
+    """Ask a question on the terminal. Ctrl-C and Ctrl-D interrupt the command, as anywhere else."""
+    try:
+        return typer.confirm(question, default=default, err=True)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
 
 
 def tell(text: object) -> None:
@@ -174,11 +184,13 @@ def say_problems(problems: Iterable[Problem]) -> None:
 
     Paths below the current folder are relative to it.
     """
-    folder = Path.cwd()
     for problem in problems:
-        is_below = problem.path.is_relative_to(folder)
-        shown = replace(problem, path=problem.path.relative_to(folder)) if is_below else problem
-        say(escape(str(shown), keep="\t"))
+        say(escape(str(replace(problem, path=_shorten_path(problem.path))), keep="\t"))
+
+
+def _shorten_path(path: Path) -> Path:
+    folder = Path.cwd()
+    return path.relative_to(folder) if path.is_relative_to(folder) else path
 
 
 def say_broken(broken: Mapping[str, FileError]) -> None:
@@ -195,7 +207,8 @@ def say_refused(refused: Mapping[str, FileError]) -> None:
             f"These scenarios are not run, because their files have problems: {', '.join(refused)}. The other "
             f"scenarios are run."
         )
-        say(f"After you fix the files, check them: harness scenarios check {' '.join(refused)}")
+        paths = [str(_shorten_path(error.problems[0].path)) for error in refused.values()]
+        say(f"After you fix the files, check them: harness scenarios check {shlex.join(paths)}")
 
 
 def choose_gate_exit(found: "Gate", nothing: str) -> Exit:

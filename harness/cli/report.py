@@ -109,7 +109,7 @@ def show(
         # on a separate line, so that the user can copy it
         say(f"{early_end} To continue the run:\n    {command}")
     documents.files += written.files
-    main_file, *other_files = [path for path in written.files if path.parent.name != "charts"]
+    main_file, *other_files = written.files
     # report.md has a link to details.md
     page = f" (and {other_files[-1].name})" if other_files else ""
     say(f"{'Profile' if main_file.stem == 'profile' else 'Report'}: {main_file}{page}")

@@ -12,7 +12,7 @@ import typer
 from harness import session
 from harness.cli import options
 from harness.cli.dryrun import show_plan
-from harness.cli.messages import say
+from harness.cli.messages import confirm_on_terminal, say
 from harness.model.defaults import MOST_ROUNDS, ROUNDS, SCRIPT_BUDGET
 from harness.model.errors import UsageError
 from harness.model.texts import counted, joined
@@ -126,7 +126,7 @@ def run(
     is_terminal = sys.stdin.isatty() and sys.stderr.isatty()
     if not compat_v1 and is_terminal and (names := session.scripts.find_v1_names(script_request)):
         say(f"{names}. `tensorflow.compat.v1` has them.")
-        if typer.confirm("Run the script through tensorflow.compat.v1 in all environments?", default=True, err=True):
+        if confirm_on_terminal("Run the script through tensorflow.compat.v1 in all environments?", default=True):
             plain_script = replace(plain_script, compat_v1=True)
             script_request, sentences = session.scripts.make_request(plain_script, request)
     for sentence in sentences:

@@ -9,20 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from harness import session
 from harness.backends import registry
 from harness.cli import display, documents, report
-from harness.cli.dryrun import describe_shard
-from harness.cli.messages import choose_gate_exit, handle_signals, say, say_problems, say_refused
+from harness.cli.dryrun import describe_shard, shorten_plan
+from harness.cli.messages import choose_gate_exit, confirm_on_terminal, handle_signals, say, say_problems, say_refused
 from harness.cli.options import FailOn, FailOnClaim
-from harness.machine.identity import load_machine
 from harness.model.backend import Progress
 from harness.model.errors import Exit, Problem, UnavailableError, UsageError
 from harness.model.run import Run
 from harness.model.scenario import SIDE, Cell
-from harness.model.texts import counted, escape_json, joined
+from harness.model.texts import counted, escape_json
 from harness.runner.executor import WalkListener
 
 if TYPE_CHECKING:
@@ -49,7 +46,7 @@ def run(
     """
     planned = _plan(request, wait=wait)
     if by_history:
-        planned = _shorten(planned)
+        planned = shorten_plan(planned)
     say_refused(planned.refused)
     groups = planned.plan.groups
     if exit_verdict and groups and all(len({_find_side(cell) for cell in group.cells}) < 2 for group in groups):
@@ -63,8 +60,7 @@ def run(
     with handle_signals(printer.announce_stop):
         ended, missing_shards = _measure_plan(planned, printer, wait=wait)
         code = show(ended, json=json, fail_on=fail_on, judge=judge, exit_verdict=exit_verdict)
-        if not shard:
-            _record(ended)
+        _record(ended)
     return _report_missing_shards(missing_shards, code)
 
 
@@ -73,9 +69,13 @@ def _find_side(cell: Cell) -> tuple[str, str | None]:
 
 
 def _record(finished_run: session.Ended) -> None:
-    """Add a finished run to the history of the project, unless the project or the user switched it off."""
-    results = finished_run.results
-    if os.environ.get("HARNESS_RECORD") != "1" or not results.run.stops or not session.has_numbers(results):
+    """Add a finished run to the history of the project, unless the project or the user switched it off.
+
+    A history keeps the first results of a run. So parts of a run, such as a shard, aren't added.
+    """
+    results, run = finished_run.results, finished_run.results.run
+    is_part = run.unfinished or run.absent or run.plan.shard
+    if os.environ.get("HARNESS_RECORD") != "1" or is_part or not session.has_numbers(results):
         return
     from harness.history.folder import History  # noqa: PLC0415 - only projects need it
     from harness.history.summary import summarize  # noqa: PLC0415
@@ -83,17 +83,6 @@ def _record(finished_run: session.Ended) -> None:
     history = History.open(say)
     if history.add(summarize(results)):
         say(f"The history in {history.path} has this run.")
-
-
-def _shorten(planned: session.Planned) -> session.Planned:
-    from harness.history.folder import History  # noqa: PLC0415 - only nightly runs need it
-    from harness.history.rounds import plan_rounds  # noqa: PLC0415
-
-    rounds = plan_rounds(planned.plan, History.open(say).series(), load_machine().id)
-    if rounds:
-        names = joined([f"{name} ({counted(count, 'round')})" for name, count in rounds.items()])
-        say(f"Measured less often, because the history of this machine varies little: {names}.")
-    return replace(planned, plan=replace(planned.plan, settled=rounds))
 
 
 def _read_unavailable(request: session.Request | session.ProfileRequest) -> Mapping[str, UnavailableError]:
@@ -116,7 +105,7 @@ def _plan(request: session.Request | session.ProfileRequest, *, wait: bool) -> s
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise
         say(error.message)
-        if not typer.confirm("Run this code anyway?", err=True):
+        if not confirm_on_terminal("Run this code anyway?"):
             raise
         return session.plan(replace(request, trust=True), lacking, say=say, wait=wait)
     return planned
@@ -126,7 +115,7 @@ def _report_missing_shards(sentences: Sequence[str], code: Exit) -> Exit:
     """Print which shards of a run are missing, and return the exit code."""
     for sentence in sentences:
         say(sentence)
-    return Exit.CELLS_FAILED if sentences and code in (Exit.OK, Exit.SLOWER) else code
+    return Exit.CELLS_FAILED if sentences and code is not Exit.INTERRUPTED else code
 
 
 def _measure_plan(

@@ -1,5 +1,6 @@
 """`harness scenarios`."""
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -108,8 +109,9 @@ def new(
     documents.files.append(new_file.path)
     name = new_file.path.stem
     is_below = new_file.path.is_relative_to(Path.cwd())
-    path_text = str(new_file.path.relative_to(Path.cwd()) if is_below else new_file.path)
-    typer.echo(f"Created {path_text}.")
+    path = new_file.path.relative_to(Path.cwd()) if is_below else new_file.path
+    path_text = shlex.quote(str(path))
+    typer.echo(f"Created {path}.")
     typer.echo(f"check it:     harness scenarios check {name if new_file.is_found else path_text}")
     typer.echo(
         f"run it:       {f'PYTHONPATH={new_file.kit} ' if new_file.kit else ''}python {path_text} (needs TensorFlow)"

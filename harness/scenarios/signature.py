@@ -19,7 +19,7 @@ def check(text: str, axes: Mapping[str, Sequence[str]], requires_python: str, fi
             # Python prints warnings about the code when the scenario runs
             warnings.simplefilter("ignore")
             tree = ast.parse(text, feature_version=oldest)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         findings.at(
             getattr(error, "lineno", None) or 1, *find_version_problem(str(getattr(error, "msg", error)), oldest)
         )
@@ -71,7 +71,7 @@ def find_version_problem(message: str, version: tuple[int, int]) -> tuple[str, s
     """Return the problem and the fix for a file that this version of Python can't compile."""
     version_text = f"{version[0]}.{version[1]}"
     fix = f"The file must be valid in the oldest Python version that `requires-python` allows: {version_text}."
-    return f"This is not valid Python {version_text}: {message.rstrip('.')}.", fix
+    return f"This is not valid Python {version_text}: {message.rstrip('.') or 'it is nested too deeply'}.", fix
 
 
 def _find_bound_names(node: ast.stmt) -> Iterator[str]:

@@ -140,15 +140,21 @@ def _estimate_seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int, pilo
     def add_up(cells: Iterable[Cell], sampling: Sampling) -> float:
         return sum(times[cell].seconds(sampling) for cell in cells)
 
+    def add_up_rounds(most: int) -> float:
+        return sum(
+            min(most, plan.settled.get(group.name, plan.rounds))
+            * add_up((cell for cell, _ in group.slots if not times[cell].observes), plan.sampling)
+            for group in plan.groups
+        )
+
     if plan.profile_calls:
         return add_up(plan.cells, plan.sampling.of_pilots)
-    measured = (cell for group in plan.groups for cell, _ in group.slots if not times[cell].observes)
-    pilots, per_round = add_up(piloted, plan.sampling.of_pilots), add_up(measured, plan.sampling)
-    total_seconds = (pilots + plan.rounds * per_round) / slots
+    pilots = add_up(piloted, plan.sampling.of_pilots)
+    total_seconds = (pilots + add_up_rounds(plan.rounds)) / slots
     if plan.budget_seconds is None:
         return total_seconds
     # a suite's budget never ends a run before every comparison can have a verdict
-    fewest_seconds = (pilots + min(plan.rounds, FEWEST_ROUNDS) * per_round) / slots if plan.budget_is_wish else 0.0
+    fewest_seconds = (pilots + add_up_rounds(FEWEST_ROUNDS)) / slots if plan.budget_is_wish else 0.0
     return min(total_seconds, max(plan.budget_seconds, fewest_seconds))
 
 

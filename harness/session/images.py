@@ -53,12 +53,17 @@ def select_images(
         load_lock(project, environment, device) for environment in environments if device in environment.devices
     ]
     if not requirements:
-        names = ", ".join(environment.name for environment in environments)
-        devices = sorted({kind.value for environment in environments for kind in environment.devices})
-        advice = f"Use --device {devices[0]}." if devices else describe_missing_wheel(environments[0])[1]
-        machine = "" if devices else f" for {project.architecture}"
-        raise NothingSelectedError(f"There is no {device.value} image of {names}{machine}.", advice)
+        raise _make_missing_error(environments, f"{device.value} image", project.architecture)
     return project, requirements
+
+
+def _make_missing_error(environments: Sequence[Environment], kind: str, architecture: str) -> NothingSelectedError:
+    """Return the error for environments of which nothing of this kind, such as `gpu image`, exists."""
+    names = ", ".join(environment.name for environment in environments)
+    devices = sorted({device.value for environment in environments for device in environment.devices})
+    advice = f"Use --device {devices[0]}." if devices else describe_missing_wheel(environments[0])[1]
+    machine = "" if devices else f" for {architecture}"
+    return NothingSelectedError(f"There is no {kind} of {names}{machine}.", advice)
 
 
 def keep_gpu_code(verification: Verification) -> list[str]:
@@ -126,10 +131,12 @@ def lock(
     """Resolve and write the locks of these environments for a device (None: both) and an architecture.
 
     Yield each environment, whether its lock changed, and a description of its replaced packages (empty if there are
-    none).
+    none). Raises NothingSelectedError if no environment is for the device and the architecture.
     """
     project, environments = select_environments(names, architecture)
     targets = [(entry, kind) for entry in environments for kind in entry.devices if device in (None, kind)]
+    if not targets:
+        raise _make_missing_error(environments, f"{device.value} image" if device else "image", project.architecture)
     with ThreadPoolExecutor(_PARALLEL_LOCKS) as pool:
         changes = [pool.submit(write_lock, project, environment, kind) for environment, kind in targets]
         try:

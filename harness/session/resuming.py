@@ -14,7 +14,7 @@ from harness.environments.locks import load_locks
 from harness.machine import cpus, host, topology
 from harness.machine.gpu import selection as gpus
 from harness.machine.slots import Slot
-from harness.model.defaults import MOST_CLAIM_ROUNDS, MOST_ROUNDS
+from harness.model.defaults import FEWEST_ROUNDS, MOST_CLAIM_ROUNDS, MOST_ROUNDS
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.launch import Limits
@@ -96,17 +96,25 @@ def load_earlier(
 def estimate_rest(earlier: Earlier) -> dict[str, tuple[int, float]]:
     """Return the launches that are left and the seconds that they take at most, by the name of the group.
 
-    The seconds are estimated from the group's own launches, or from all launches of the run if it has none.
+    The seconds are estimated from the group's own launches, or from all launches of the run if it has none. All of them
+    take at most the rest of the budget. But a suite's budget is exceeded for the rounds that verdicts need.
     """
     plan, launches = earlier.run.plan, earlier.folder.read_launches(earlier.run)
-    ledger, rest = RoundLog(plan, launches), {}
+    ledger, rest, fewest_seconds = RoundLog(plan, launches), dict[str, tuple[int, float]](), 0.0
     for group in plan.groups:
         numbers = range(ledger.rounds(group) + 1, plan.settled.get(group.name, plan.rounds) + 1)
-        count = sum(len(ledger.slots(group, number)) for number in numbers)
+        counts = [len(ledger.slots(group, number)) for number in numbers]
         seconds = [launch.seconds for launch in launches if launch.group == group.name and launch.round > 0]
-        if count:
-            rest[group.name] = count, count * fmean(seconds or [launch.seconds for launch in launches] or [0.0])
-    return rest
+        typical_seconds = fmean(seconds or [launch.seconds for launch in launches] or [0.0])
+        fewest_seconds += typical_seconds * sum(counts[: max(0, FEWEST_ROUNDS - ledger.rounds(group))])
+        if any(counts):
+            rest[group.name] = sum(counts), typical_seconds * sum(counts)
+    total_seconds = sum(seconds for _, seconds in rest.values())
+    if plan.budget_seconds is None or not total_seconds:
+        return rest
+    left = max(0.0, plan.budget_seconds - ledger.seconds(), fewest_seconds if plan.budget_is_wish else 0.0)
+    share = min(1.0, left / total_seconds)
+    return {name: (count, seconds * share) for name, (count, seconds) in rest.items()}
 
 
 def _check_resumable(folder: RunFolder, stored_run: Run) -> None:

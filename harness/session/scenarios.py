@@ -37,7 +37,7 @@ for number, path in enumerate(sys.argv[1:]):
     try:
         with open(path, encoding="utf-8") as file:
             compile(file.read(), path, "exec")
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         print(json.dumps([number, getattr(error, "lineno", None) or 1, getattr(error, "msg", str(error))]))
 """
 
@@ -201,7 +201,7 @@ def create(name: str, title: str = "", folder: Path | None = None) -> NewScenari
         folder_hint, name_hint = (Path(name), "NAME") if Path(name).is_dir() else (Path(name).parent, Path(name).stem)
         raise UsageError(
             f"{name!r} is a folder or a path, not the name of a scenario.",
-            f"To write it there: harness scenarios new {name_hint} --directory {folder_hint}",
+            f"To write it there: harness scenarios new {shlex.join([name_hint, '--directory', str(folder_hint)])}",
         )
     if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
         raise UsageError(

@@ -88,7 +88,7 @@ def load(path: Path) -> ProjectFile:
     document = read(read_file(path), path, root=root)
     table = document.values
     for name in root:
-        table = table[name]
+        table = table.get(name, {})
     settings = validate(ProjectSettings, table, document.findings, root)
     document.findings.check()
     assert settings

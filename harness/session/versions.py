@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from harness import toml
@@ -11,7 +10,7 @@ from harness.files import hash_files
 from harness.machine import git
 from harness.model.errors import HarnessError, NothingSelectedError, UsageError
 from harness.model.scenario import SIDE
-from harness.model.texts import joined
+from harness.plan.selection import resolve
 from harness.project import Project
 from harness.scenarios import versions
 from harness.scenarios.catalog import find_scenario_files
@@ -79,10 +78,8 @@ def _find_files(typed: Sequence[str]) -> list[Path]:
     by_name = {path.stem: path for path in files}
     paths: list[Path] = []
     for text in typed:
-        matches = [path for name, path in by_name.items() if fnmatchcase(name, text)]
-        if not text.endswith(".py") and not matches:
-            raise UsageError(f"Unknown scenario: {text!r}.", f"The scenarios are {joined(list(by_name))}.")
-        paths += [Path(text)] if text.endswith(".py") else matches
+        is_file = text.endswith(".py")
+        paths += [Path(text)] if is_file else [by_name[name] for name in resolve([text], list(by_name), "scenario")]
     return list(dict.fromkeys(paths))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli import main
 from tests.cli.conftest import NOWHERE, SCENARIO, Harness, stored
 from tests.report.formats.examples import example
 
@@ -120,6 +121,7 @@ COMMANDS = {
         bisect -s ways --good new --package numpy
         bisect --resume elsewhere
         bisect T#7 --resume elsewhere
+        bisect --resume elsewhere --json
     """,
     "scenarios": """
         scenarios new
@@ -129,6 +131,7 @@ COMMANDS = {
         scenarios new "My Issue.py"
         scenarios new scenarios
         scenarios new images/mine.py
+        scenarios new 'my images/mine.py'
         scenarios new class
         scenarios new _hidden
         scenarios new numpy
@@ -161,6 +164,7 @@ COMMANDS = {
     """,
     "images": """
         images build old --device gpu
+        images lock old --device gpu
         images build --push
         images build
         images verify tf3
@@ -224,6 +228,17 @@ def test_a_process_ends_with_the_exit_code_of_its_command(project):
         "images build": 4,
     }
     assert {line: project(*line.split()).returncode for line in codes} == codes
+
+
+def test_a_current_folder_that_was_removed_is_an_error_of_the_user(tmp_path, monkeypatch, capfd):
+    folder = tmp_path / "removed"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    monkeypatch.setattr("sys.argv", ["harness", "images", "list"])
+    with pytest.raises(SystemExit) as ending:
+        main()
+    assert (ending.value.code, "current folder" in capfd.readouterr().err) == (2, True)
 
 
 @pytest.mark.slow

@@ -129,7 +129,7 @@ def test_what_cannot_be_added_is_named_and_left_out(history, snapshot):
 
 @pytest.mark.slow
 def test_what_is_wrong_is_refused(history, snapshot):
-    lines = ["add --all --results none", "add", "note yesterday x", "note 2026-13-01 x"]
+    lines = ["add --all --results none", "add", "note yesterday x", "note 2026-13-01 x", "note 0001-01-01T00+05 x"]
     Path("results").mkdir()
     errors = collect_errors(history, "add --all", *lines, "note 2026-11-12 ' '")
     assert not list(Path(os.environ["HARNESS_DATA_DIR"]).glob("history*"))
@@ -156,7 +156,9 @@ def test_what_is_in_no_series_or_no_report_is_told_with_what_is(week, snapshot):
 def test_a_note_is_kept_and_listed_and_a_damaged_file_is_left_out_and_named(history, monkeypatch, tmp_path):
     history("note", "2026-11-12", "driver 575")
     history("note", "2026-11-13T06:00:00+02:00", "moved")
-    assert history("list").stdout.splitlines() == ["2026-11-12: driver 575", "2026-11-13T04:00:00+00:00: moved"]
+    history("note", "2026-W47-1", "a Monday")
+    notes = ["2026-11-12: driver 575", "2026-11-13T04:00:00+00:00: moved", "2026-11-16: a Monday"]
+    assert history("list").stdout.splitlines() == notes
     monkeypatch.setenv("HARNESS_HISTORY", "shared")
     history("note", "2026-11-12", "driver 575")
     (tmp_path / "shared" / "notes" / "x.json").write_text("{")

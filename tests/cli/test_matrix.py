@@ -169,3 +169,15 @@ def test_a_plan_tells_what_is_measured_and_built_and_how_long_it_takes(harness, 
         plans[case] = process.stdout.splitlines()
     assert plans == snapshot
     assert not (harness.root / "results").exists()
+
+
+def test_a_plan_has_as_few_rounds_as_the_history_needs(harness, monkeypatch):
+    monkeypatch.setattr("harness.history.rounds.plan_rounds", lambda plan, *_: {plan.groups[0].name: 1})
+    options = (*FINE, "--rounds", "3", "--backend", "local", "--dry-run")
+    whole, short = (harness.call("matrix", *options, *more).stdout for more in ((), ("--history-rounds",)))
+    assert (": 11 launches." in whole, ": 5 launches." in short) == (True, True)
+    seconds = [
+        json.loads(harness.call("matrix", *options, "--json", *more).stdout)["outlook"]["seconds"]
+        for more in (("--rounds", "1"), ("--history-rounds",))
+    ]
+    assert seconds[0] == seconds[1]

@@ -1,5 +1,6 @@
 import errno
 import fcntl
+import io
 import os
 import pty
 import re
@@ -15,6 +16,12 @@ import pytest
 from harness import cli
 from harness.cli import messages
 from harness.cli.messages import handle_signals
+
+
+def test_a_question_that_is_not_answered_interrupts_the_command(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    with pytest.raises(KeyboardInterrupt):
+        messages.confirm_on_terminal("Run it?")
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,11 @@ from typing import Any
 from harness import session
 from harness.analysis.results import Results
 from harness.cli.options import FailOn
-from harness.cli.running import ProgressPrinter, choose_exit_code, show
+from harness.cli.running import ProgressPrinter, _record, _report_missing_shards, choose_exit_code, show
+from harness.history.folder import History
 from harness.model.errors import Exit
 from harness.model.launch import Launch, Role, Status
+from harness.model.run import Shard, Stop, StopReason
 from tests import factories
 from tests.runs import launch, run
 
@@ -56,6 +58,33 @@ def test_a_run_without_a_number_an_observation_or_a_profile_has_failed():
         nothing_judged = session.gate(completed.results) is session.Gate.NOTHING_JUDGED
         gated = Exit.NOTHING_SELECTED if nothing_judged and code is Exit.OK else code
         assert choose_exit_code(completed, FailOn.SLOWER) is gated
+
+
+def test_a_run_without_some_shards_has_failed_whatever_its_verdict():
+    codes = (Exit.OK, Exit.SLOWER, Exit.VERDICT_SAME, Exit.INTERRUPTED)
+    failed = [Exit.CELLS_FAILED] * 3
+    assert [_report_missing_shards(["Shard 2/2 is missing."], code) for code in codes] == [*failed, Exit.INTERRUPTED]
+    assert [_report_missing_shards([], code) for code in codes] == list(codes)
+
+
+def test_a_history_gets_whole_runs_only_because_it_keeps_the_first_results(monkeypatch, tmp_path):
+    monkeypatch.setenv("HARNESS_RECORD", "1")
+    monkeypatch.setenv("HARNESS_HISTORY", str(tmp_path))
+    ended = end_run(factories.rounds(dict.fromkeys(factories.cells(), 0.01)))
+    whole = ended.results.run
+    stops = {group.name: Stop(StopReason.ROUNDS, 5) for group in whole.plan.groups}
+    interrupted = {name: replace(stop, reason=StopReason.INTERRUPTED) for name, stop in stops.items()}
+    counts = []
+    of_run: tuple[dict[str, Any], ...] = (
+        {"stops": interrupted},
+        {"stops": stops, "absent": {"2/2": ["group"]}},
+        {"stops": stops, "plan": replace(whole.plan, shard=Shard(1, 2))},
+        {"stops": stops},
+    )
+    for changes in of_run:
+        _record(replace(ended, results=Results(replace(whole, **changes), ended.results.launches)))
+        counts.append(len(History.open().runs()))
+    assert counts == [0, 0, 0, 1]
 
 
 def test_an_error_is_shown_with_the_scenarios_own_frame_and_the_command_that_writes_a_script(capsys):

@@ -74,6 +74,8 @@ def test_check_and_list_tell_every_problem_by_file_and_line_and_what_is_right(
     header = SWEEP.partition("\n\n\n")[0]
     write_scenario("new", f"{header}\ndef scenario(bench, size):\n    break\n")
     check("the oldest Python that a file claims", "new")
+    write_scenario("new", f"{SWEEP}\nx = {'+'.join('1' * 9999)}\n")
+    assert "recursion" in harness.call("scenarios", "check", "new").stderr
     write_scenario("broken", SWEEP.replace("# ///\n\n", f"{CLAIM}\n"))
     check("an environment of a claim", "broken")
     write_scenario("broken", SWEEP)
@@ -102,9 +104,11 @@ def test_new_writes_what_passes_the_check_and_can_be_selected(harness, tmp_path)
     process = harness.call("scenarios", "new", "matrix_product", "--title", 'A "product" of \\ matrices')
     assert process.returncode == 0, process.stderr
     assert "scenarios/matrix_product.py" in process.stdout
-    elsewhere = harness.call("scenarios", "new", "mine", "--directory", str(tmp_path))
-    assert f"PYTHONPATH={harness.root}/scenarios python {tmp_path}/mine.py" in elsewhere.stdout
-    check = harness.call("scenarios", "check", "ways", "matrix_product", str(tmp_path / "mine.py"))
+    folder = tmp_path / "my files"
+    folder.mkdir()
+    elsewhere = harness.call("scenarios", "new", "mine", "--directory", str(folder))
+    assert f"PYTHONPATH={harness.root}/scenarios python '{folder}/mine.py'" in elsewhere.stdout
+    check = harness.call("scenarios", "check", "ways", "matrix_product", str(folder / "mine.py"))
     assert (check.returncode, check.stdout.split()[0]) == (0, "3")
     assert 'matrix_product: A "product" of \\ matrices' in harness.call("scenarios", "list").stdout
     plan = json.loads(harness.call("matrix", "-s", "matrix_product", "--dry-run", "--json").stdout)
@@ -161,6 +165,7 @@ def test_the_matrix_runs_all_but_a_broken_scenario(harness, write_scenario, inst
     process = harness.call("matrix", "-s", "broken", "-s", "ways", "-a", "way=fine", *options)
     assert process.returncode == 1, process.stderr
     assert all(place in process.stderr for place in PLACES)
+    assert "check them: harness scenarios check scenarios/broken.py" in process.stderr
     assert {job.cell.scenario for _, job in instant.jobs} == {"ways"}
     unselected = harness.call("matrix", "-s", "ways", "-a", "way=fine", "--dry-run")
     assert (unselected.returncode, unselected.stderr) == (0, "")

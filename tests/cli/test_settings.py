@@ -39,6 +39,13 @@ def test_a_value_comes_from_the_command_line_a_variable_or_the_file_and_the_run_
     assert list((harness.root / "results" / "history").rglob("*.json"))
 
 
+@pytest.mark.parametrize("text", ["[tool.harness-other]\nx = 1\n", '# [tool.harness]\n[project]\nname = "mine"\n'])
+def test_a_file_without_the_table_has_no_settings(harness: Harness, text: str):
+    (harness.root / "pyproject.toml").write_text(text)
+    process = harness.call("scenarios", "list")
+    assert (process.returncode, process.stderr) == (0, "")
+
+
 def test_a_wrong_value_is_a_sentence_with_the_line_the_key_and_the_nearest_key(harness: Harness):
     (harness.root / "harness.toml").write_text(
         'enviroments = ["old"]\nbudget = "soon"\ncache_dir = "here"\nrecord = 1\n'

@@ -54,7 +54,7 @@ def test_without_head_it_is_the_file_as_it_lies_there_and_what_did_not_change_or
     (harness.root / "added.py").write_text(mine.read_text())
     git(harness.root, "add", "added.py")
     git(harness.root, "commit", "-qm", "three")
-    scenarios = ("-s", "added.py", "-s", "mine.py", "-s", "ways")
+    scenarios = ("-s", "added.py", "-s", "mine.py", "-s", "Ways")
     process = harness.call("matrix", "--base", "HEAD~", "--head", "HEAD", *scenarios, "--dry-run")
     assert process.returncode == 3
     assert process.stderr.replace(str(harness.root), "PROJECT") == snapshot

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from harness import session
+from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Job, Outcome, Sample, Status
 from harness.model.run import Stop, StopReason
@@ -83,6 +84,12 @@ def test_a_budget_of_a_run_that_is_continued_is_what_may_be_spent_from_now_on(op
     earlier = session.load_earlier(folder, budget=600.0)
     assert earlier.run.plan.budget_seconds == pytest.approx(spent + 600.0)
     assert (earlier.run.plan.rounds, earlier.is_longer, earlier.over) == (100, True, "")
+    # 99 rounds take longer than what is left of a small budget
+    whole = sum(seconds for _, seconds in session.estimate_rest(earlier).values())
+    small = replace(earlier.run.plan, budget_seconds=spent + whole / 1000.0)
+    for plan, share in ((small, 0.001), (replace(small, budget_is_wish=True), (FEWEST_ROUNDS - 1) / 99)):
+        rest = session.estimate_rest(replace(earlier, run=replace(earlier.run, plan=plan)))
+        assert sum(seconds for _, seconds in rest.values()) == pytest.approx(whole * share)
     assert session.load_earlier(folder, budget=600.0, rounds=7).run.plan.rounds == 7
     # a requested budget is strict, also after the budget of a suite
     wish = replace(earlier.run.plan, rounds=9, budget_seconds=spent, budget_is_wish=True)
