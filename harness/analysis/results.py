@@ -191,12 +191,13 @@ class Results:
         """The groups that further rounds may settle, in the plan's order (`harness matrix --resume --unsettled`).
 
         Such a group has an unclear comparison or claim that isn't too close to the margin, or a comparison without a
-        verdict because of too few rounds or the control. Groups that can't be continued aren't included.
+        verdict because of too few rounds or the control. If a scenario has claims, only its claims matter. Groups that
+        can't be continued aren't included.
         """
-        places = [place for claim in self.claims for place in claim.places]
-        outcomes = [(place.worse, place.settling, place.compared) for place in places] or [
-            (compared.cell, compared.settling, compared) for table in self.all_tables for compared in table.compared
-        ]
+        claimed = {claim.scenario.name for claim in self.claims}
+        tables = [table for table in self.all_tables if table.scenario.name not in claimed]
+        outcomes = [(place.worse, place.settling, place.compared) for claim in self.claims for place in claim.places]
+        outcomes += [(compared.cell, compared.settling, compared) for table in tables for compared in table.compared]
         groups = {
             self.found.groups.get(cell)
             for cell, needed, compared in outcomes

@@ -92,7 +92,7 @@ def parse_axes(texts: Sequence[str]) -> dict[str, list[str]]:
     axes: dict[str, list[str]] = {}
     for text in texts:
         axis, equals, values = text.partition("=")
-        if not equals or not axis.strip() or not values.strip():
+        if not equals or not axis.strip() or not values.replace(",", "").strip():
             raise UsageError(f"Invalid --axis {text!r}: expected AXIS=VALUE.", "Example: -a call=fit -a mode=eager")
         axes.setdefault(axis.strip(), []).extend(value.strip() for value in values.split(",") if value.strip())
     return axes

@@ -109,7 +109,7 @@ def test_a_run_has_so_many_cells_and_no_more():
 def test_axes_are_joined_and_a_suite_is_the_union_of_its_parts():
     assert parse_axes(["a=1,2", "b=x", "a=3"]) == {"a": ["1", "2", "3"], "b": ["x"]}
     assert parse_axes([" a = 1 ,, 2"]) == {"a": ["1", "2"]}
-    for text in ("mode", "=1", "mode=", " =1", "mode= "):
+    for text in ("mode", "=1", "mode=", " =1", "mode= ", "xla=,", "cpus= , "):
         with pytest.raises(UsageError, match="AXIS=VALUE"):
             parse_axes([text])
     assert len(chosen(suite="quick")) == len(set(chosen(suite="quick"))) == 3 * 2
