@@ -276,12 +276,10 @@ class Results:
 
     @cached_property
     def samplings(self) -> list[Sampling]:
-        """The sampling of each group with a result, or the planned sampling if all groups use it."""
-        planned, single_steps = self.run.plan.sampling, self.run.plan.single_steps
-        if not (planned.is_open or single_steps):
-            return [planned]
+        """The sampling of each group with a result, or the planned sampling if there is none."""
+        plan = self.run.plan
         groups = dict.fromkeys(self.found.groups[cell] for cell in self.found.series if cell in self.found.groups)
-        return list(samplings(planned, groups, self._stored, single_steps).values())
+        return list(samplings(plan.sampling, groups, self._stored, plan.single_steps).values()) or [plan.sampling]
 
     @cached_property
     def attributions(self) -> list[Attribution]:
