@@ -95,13 +95,14 @@ class Results:
         for facts in self.run.machines:
             run = self.run.of_machine(facts)
             groups = {group.name for group in run.plan.groups}
-            by_machine[facts.label] = Results(run, [launch for launch in self._stored if launch.group in groups])
+            launches = [launch for launch in self._stored if launch.group in groups]
+            by_machine[facts.label] = Results(run, launches, self._to_html, self._to_csv)
         return by_machine
 
     @cached_property
     def by_setting(self) -> "Sequence[Results]":
         """The results of each printed number that a script prints for several settings. The settings are an axis."""
-        return [Results(*split) for split in self._splits]
+        return [Results(*split, self._to_html, self._to_csv) for split in self._splits]
 
     @property
     def each_machine(self) -> "Mapping[str, Results]":

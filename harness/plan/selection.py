@@ -121,7 +121,7 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
     chosen = list(points)
     if suite and selection.scenarios:
         remaining = [point for point in chosen if point[0] in scenarios]
-        chosen = _require_nonempty(remaining, f"--scenario {' '.join(selection.scenarios)}", chosen, "scenario", suite)
+        chosen = _require_nonempty(remaining, f"--scenario {','.join(selection.scenarios)}", chosen, "scenario", suite)
     for axis, values in filters.items():
         remaining = [point for point in chosen if dict(point[1]).get(axis) in values]
         chosen = _require_nonempty(remaining, f"--axis {axis}={','.join(selection.axes[axis])}", chosen, axis, suite)
