@@ -39,7 +39,6 @@ from harness.model.scenario import GROWTH, STEP, Cell
 #: The reasons for missing verdicts that more rounds may remove.
 _TEMPORARY = (Withheld.FEW_ROUNDS, Withheld.CONTROL)
 
-
 #: Modules whose `read_csv` makes a table. The first one that is installed is used.
 FRAME_PACKAGES = ("pandas", "polars", "pyarrow.csv")
 
