@@ -24,7 +24,7 @@ CALLS = 1000
 def quantified_run(*quantities: str, **changes: Any) -> Run:
     """The two environments compared in these quantities; the first is the control."""
     entries = [Comparison(f"{entry} of releases", along="environment", of=entry) for entry in quantities]
-    return run([OLD, NEW], scenarios=[scenario(compare=entries)], controlled=True, **changes)
+    return run(**{"planned": [OLD, NEW], "scenarios": [scenario(compare=entries)], "controlled": True, **changes})
 
 
 def memory(growth: float, calls: int = CALLS) -> list[tuple[int, int]]:

@@ -175,8 +175,9 @@ def _find_fix(
 
 def _check_earlier_fix(claim: Claim, place: ClaimPlace, releases: Mapping[str, tuple[int, int, int]]) -> ClaimPlace:
     """Return the result in the claimed environment: "fixed before" if the effect is absent or smaller after the fix."""
-    outcomes = (ClaimOutcome.SMALLER, ClaimOutcome.NOT_SEEN, ClaimOutcome.OPPOSITE, ClaimOutcome.UNCLEAR)
-    if claim.fixed and place.outcome in outcomes and claim.fixed_release <= releases[place.environment]:
+    outcomes = (ClaimOutcome.SMALLER, ClaimOutcome.NOT_SEEN, ClaimOutcome.OPPOSITE)
+    is_smaller = place.outcome in outcomes or place.at_most is not None
+    if claim.fixed and is_smaller and claim.fixed_release <= releases[place.environment]:
         return replace(place, outcome=ClaimOutcome.FIXED_BEFORE, why="", settling=None, at_most=None)
     return place
 

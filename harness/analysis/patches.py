@@ -4,8 +4,8 @@ from harness.analysis.comparisons import Compared
 from harness.analysis.results import Results
 
 #: A version is tested for a cache if it takes at most this share of the time, and saves at least this number of calls.
-#: It has
-#: a cache if its first call, compared with the other version's, makes at least the share FILLING of the saved calls.
+#: It has a cache if its first call, compared with the other version's, makes at least the share FILLING of the saved
+#: calls.
 CACHED_TIME, SAVED_CALLS, FILLING = 0.8, 2.0, 0.5
 #: The work is gone if at most this share of the calls is left, of at least this many, and of the time.
 LEFT_CALLS, FEWEST_CALLS, LEFT_TIME = 0.05, 20.0, 0.1

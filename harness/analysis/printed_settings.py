@@ -26,7 +26,7 @@ from harness.analysis.trends import compute_changes, count_falling_pairs
 from harness.analysis.verdicts import LARGE
 from harness.model.launch import Launch, Role, Status
 from harness.model.run import Group, Run
-from harness.model.scenario import ENVIRONMENT, NUMBER_LABELS, PRINTED, STEP, Cell, Comparison, Scenario
+from harness.model.scenario import DEVICE, ENVIRONMENT, NUMBER_LABELS, PRINTED, STEP, Cell, Comparison, Scenario
 
 #: The most settings of a number. More places or labels are values of one quantity.
 MOST_SETTINGS = 20
@@ -158,7 +158,7 @@ def _make_split(
 ) -> tuple[Run, list[Launch]]:
     """Return a run in which the settings of a printed number are an axis, and its launches."""
     name, (label_axis, places) = quantity.removeprefix(PRINTED), settings
-    axis = f"{label_axis}, printed" if label_axis in scenario.axes else label_axis
+    axis = f"{label_axis}, printed" if label_axis in {DEVICE, *scenario.axes} else label_axis
     compared = STEP if unit_of(quantity, launches) == SECONDS else quantity
     medians = [
         (launch, {label: median(values(quantity, launch)[place] for place in at) for label, at in places.items()})

@@ -39,7 +39,6 @@ from harness.model.scenario import GROWTH, STEP, Cell
 #: The reasons for missing verdicts that more rounds may remove.
 _TEMPORARY = (Withheld.FEW_ROUNDS, Withheld.CONTROL)
 
-
 #: Modules whose `read_csv` makes a table. The first one that is installed is used.
 FRAME_PACKAGES = ("pandas", "polars", "pyarrow.csv")
 
@@ -95,13 +94,14 @@ class Results:
         for facts in self.run.machines:
             run = self.run.of_machine(facts)
             groups = {group.name for group in run.plan.groups}
-            by_machine[facts.label] = Results(run, [launch for launch in self._stored if launch.group in groups])
+            launches = [launch for launch in self._stored if launch.group in groups]
+            by_machine[facts.label] = Results(run, launches, self._to_html, self._to_csv)
         return by_machine
 
     @cached_property
     def by_setting(self) -> "Sequence[Results]":
         """The results of each printed number that a script prints for several settings. The settings are an axis."""
-        return [Results(*split) for split in self._splits]
+        return [Results(*split, self._to_html, self._to_csv) for split in self._splits]
 
     @property
     def each_machine(self) -> "Mapping[str, Results]":
@@ -191,12 +191,13 @@ class Results:
         """The groups that further rounds may settle, in the plan's order (`harness matrix --resume --unsettled`).
 
         Such a group has an unclear comparison or claim that isn't too close to the margin, or a comparison without a
-        verdict because of too few rounds or the control. Groups that can't be continued aren't included.
+        verdict because of too few rounds or the control. If a scenario has claims, only its claims matter. Groups that
+        can't be continued aren't included.
         """
-        places = [place for claim in self.claims for place in claim.places]
-        outcomes = [(place.worse, place.settling, place.compared) for place in places] or [
-            (compared.cell, compared.settling, compared) for table in self.all_tables for compared in table.compared
-        ]
+        claimed = {claim.scenario.name for claim in self.claims}
+        tables = [table for table in self.all_tables if table.scenario.name not in claimed]
+        outcomes = [(place.worse, place.settling, place.compared) for claim in self.claims for place in claim.places]
+        outcomes += [(compared.cell, compared.settling, compared) for table in tables for compared in table.compared]
         groups = {
             self.found.groups.get(cell)
             for cell, needed, compared in outcomes
@@ -275,12 +276,10 @@ class Results:
 
     @cached_property
     def samplings(self) -> list[Sampling]:
-        """The sampling of each group with a result, or the planned sampling if all groups use it."""
-        planned, single_steps = self.run.plan.sampling, self.run.plan.single_steps
-        if not (planned.is_open or single_steps):
-            return [planned]
+        """The sampling of each group with a result, or the planned sampling if there is none."""
+        plan = self.run.plan
         groups = dict.fromkeys(self.found.groups[cell] for cell in self.found.series if cell in self.found.groups)
-        return list(samplings(planned, groups, self._stored, single_steps).values())
+        return list(samplings(plan.sampling, groups, self._stored, plan.single_steps).values()) or [plan.sampling]
 
     @cached_property
     def attributions(self) -> list[Attribution]:

@@ -235,12 +235,12 @@ def _adapt_verdict(compared: Compared | None) -> Compared | None:
 
 def _find_value(cell: Cell, lookup: Lookup, quantity: str) -> Value:
     """Return a cell's value of a quantity. A time per step also has its distribution."""
-    if quantity == GROWTH:
-        growth = growth_estimate(lookup.numbers.get(cell, ()))
-        return Value(growth, None if growth else Status.NOT_AVAILABLE)
     means = lookup.series.get(cell)
     if not means:
         return Value(None, lookup.status(cell))
+    if quantity == GROWTH:
+        growth = growth_estimate(lookup.numbers[cell])
+        return Value(growth, None if growth else Status.NOT_AVAILABLE)
     estimate = combine(list(means.values()))
     if quantity != STEP:
         return Value(estimate)

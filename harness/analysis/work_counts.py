@@ -19,7 +19,6 @@ COUNTS = {
     "graph nodes": "traced graph nodes",
 }
 
-
 #: A line through the times of cells needs this many cells, whose calls differ by at least this factor. It must predict
 #: the time of each cell from the other cells, with at most this relative error.
 FEWEST_FITTED, LEAST_FACTOR, MOST_ERROR = 4, 2.0, 0.05

@@ -47,7 +47,6 @@ _CUDA_OF_PTX: Mapping[tuple[int, ...], tuple[int, int]] = {
     **{(8, 6): (12, 7), (8, 7): (12, 8), (8, 8): (12, 9), (9, 0): (13, 0)},
 }
 
-
 #: The first CUDA version that loads and compiles code only when needed (CUDA's programming guide, "Lazy Loading").
 _LAZY_LOADING_CUDA = (12, 2)
 

@@ -92,7 +92,7 @@ def parse_axes(texts: Sequence[str]) -> dict[str, list[str]]:
     axes: dict[str, list[str]] = {}
     for text in texts:
         axis, equals, values = text.partition("=")
-        if not equals or not axis.strip() or not values.strip():
+        if not equals or not axis.strip() or not values.replace(",", "").strip():
             raise UsageError(f"Invalid --axis {text!r}: expected AXIS=VALUE.", "Example: -a call=fit -a mode=eager")
         axes.setdefault(axis.strip(), []).extend(value.strip() for value in values.split(",") if value.strip())
     return axes
@@ -121,7 +121,7 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
     chosen = list(points)
     if suite and selection.scenarios:
         remaining = [point for point in chosen if point[0] in scenarios]
-        chosen = _require_nonempty(remaining, f"--scenario {' '.join(selection.scenarios)}", chosen, "scenario", suite)
+        chosen = _require_nonempty(remaining, f"--scenario {','.join(selection.scenarios)}", chosen, "scenario", suite)
     for axis, values in filters.items():
         remaining = [point for point in chosen if dict(point[1]).get(axis) in values]
         chosen = _require_nonempty(remaining, f"--axis {axis}={','.join(selection.axes[axis])}", chosen, axis, suite)

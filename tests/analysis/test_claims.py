@@ -264,5 +264,10 @@ def test_an_effect_that_is_absent_or_smaller_in_a_release_with_the_fix_was_fixed
         for fixed, outcome in expected.items():
             result = one({WORSE: seconds, BETTER: 0.01}, replace(CLAIM, fixed=fixed))
             assert result.at.outcome is (outcome or unfixed), (seconds, fixed)
+    # an unclear effect is smaller only if the whole interval is below the claim
+    claim = replace(CLAIM, fixed="1.4")
+    assert one({WORSE: 0.0115, BETTER: 0.01}, claim, spread=0.2).at.outcome is ClaimOutcome.FIXED_BEFORE
+    for count, spread in ((1, 0.01), (2, 0.15)):
+        assert one({WORSE: 0.03, BETTER: 0.01}, claim, count=count, spread=spread).at.outcome is ClaimOutcome.UNCLEAR
     # the fix didn't help, or the source is wrong
-    assert one({WORSE: 0.03, BETTER: 0.01}, replace(CLAIM, fixed="1.4")).at.outcome is ClaimOutcome.CONFIRMED
+    assert one({WORSE: 0.03, BETTER: 0.01}, claim).at.outcome is ClaimOutcome.CONFIRMED

@@ -58,6 +58,9 @@ def test_a_curve_that_stays_on_one_side_or_nowhere_leaves_zero_crosses_nowhere()
     (unclear,) = order.unclear
     assert 1.0 < unclear.low < unclear.high < 32768.0
     assert len(order.above) == 2
+    # between two sizes, their average may vary less than both
+    (unclear,) = find_order((1.0, 100.0), 0.1 + np.array([[1.0, -1.0], [-1.0, 1.0]] * 3)).unclear
+    assert (unclear.low, unclear.high) == (1.0, 100.0)
 
 
 @given(st.floats(0.1, 1e3), st.floats(0.001, 10.0), st.floats(1.1, 100.0), st.floats(0.05, 0.95))

@@ -126,6 +126,15 @@ def test_settings_are_an_axis_with_verdicts_and_the_number_has_no_median(unit):
     assert not split.by_setting
 
 
+def test_a_printed_device_is_a_setting_and_not_the_device_of_a_cell():
+    launches = print_values(1.0, 9.0, labels=["device", ["gpu", "/cpu:0"], False], cells=(OLD, NEW))
+    (split,) = make_results(launches, (OLD, NEW)).by_setting
+    assert {(cell.axes["device, printed"], cell.device) for table in split.all_tables for cell in table.cells()} == {
+        ("gpu", Device.CPU),
+        ("/cpu:0", Device.CPU),
+    }
+
+
 def test_settings_are_in_tables_with_their_unit_and_in_files_for_programs():
     for unit, symbol in {"s": "ms", "": ""}.items():
         results = make_results(print_values(0.02, cells=(OLD, NEW), unit=unit), [OLD, NEW])

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from harness.analysis.results import Results
+from harness.model.run import Machine, MachineFacts
 from tests.factories import cells, rounds, run
 from tests.quantified import quantified, quantified_run
 
@@ -14,6 +15,13 @@ def test_each_part_is_computed_once_and_a_run_without_launches_has_every_part():
         getattr(nothing, part)
     assert (nothing.tables, nothing.compares) == ([], False)
     assert [table.scenario.name for table in results.tables] == ["step"]
+
+
+def test_the_results_of_each_machine_are_shown_in_a_notebook_too():
+    planned = run()
+    facts = [MachineFacts(Machine(identity), identity, {}, planned.backend) for identity in ("m-1", "m-2")]
+    results = Results(replace(planned, machines=facts), [], lambda part: part.run.machine.id, lambda part: "")
+    assert [machine._repr_html_() for machine in results.machines.values()] == ["m-1", "m-2"]
 
 
 def test_a_scenario_that_times_no_step_has_tables_answers_and_a_control_of_its_phases():

@@ -10,7 +10,7 @@ from harness.analysis.tables import tables
 from harness.analysis.verdicts import Verdict
 from harness.model.launch import Status
 from tests.factories import broken, cell, cells, launch, rounds, run
-from tests.quantified import NEW, quantified, quantified_run
+from tests.quantified import NEW, OLD, memory, quantified, quantified_run
 
 TIMES = {
     cell("tf1.14", mode="graph"): 0.010,
@@ -67,3 +67,10 @@ def test_a_table_of_another_quantity_has_its_values_and_ratios():
     for quantity in ("traces", "memory growth"):
         table = Results(quantified_run(quantity), silent).all_tables[-1]
         assert [head.side.environment for head in table.columns] == ["tf1.14"]
+    # a cell without a result has the status of its launches, in each table
+    other = cell(call="train_on_batch")
+    failed = broken(replace(other, environment="tf2.0"), Status.TIMEOUT, 1)
+    planned = quantified_run("memory growth", planned=[OLD, NEW, other, failed.cell])
+    launches = [*quantified(), launch(other, memory=memory(0.0)), failed]
+    for table in Results(planned, launches).all_tables:
+        assert table.cells()[failed.cell].status is Status.TIMEOUT, table.quantity

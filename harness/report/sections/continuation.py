@@ -135,18 +135,18 @@ def _find_rounds(results: Results, unclear: Sequence[tuple[Lookup, Cell, RoundsN
 
 
 def _list_unclear(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded]]:
-    """Return the unclear claims or comparisons, each with the rounds that it needs for a verdict."""
-    if results.claims:
-        return [
-            (results.found_of(result.claim.of), place.worse, place.settling)
-            for result in results.claims
-            for place in result.places
-            if place.estimate and place.settling and place.outcome is ClaimOutcome.UNCLEAR
-        ]
-    return [
+    """Return the unclear claims, and the unclear comparisons of other scenarios, each with the rounds that it needs."""
+    claimed = {result.scenario.name for result in results.claims}
+    unclear_claims = [
+        (results.found_of(result.claim.of), place.worse, place.settling)
+        for result in results.claims
+        for place in result.places
+        if place.estimate and place.settling and place.outcome is ClaimOutcome.UNCLEAR
+    ]
+    return unclear_claims + [
         (results.found_of(line.table.quantity), line.compared.cell, line.compared.settling)
         for line in list_all_lines(results)
-        if line.compared.settling
+        if line.compared.settling and line.table.scenario.name not in claimed
     ]
 
 

@@ -3,6 +3,7 @@
 import shlex
 from dataclasses import replace
 
+from harness.analysis.claim_rules import ClaimOutcome
 from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.results import Results
 from harness.model.run import Stop, StopReason
@@ -74,6 +75,13 @@ def test_the_suggestion_continues_the_groups_of_unclear_comparisons_alone():
     # too few rounds are unsettled too, but not what is too close to the margin
     assert Results(measured.run, [x for x in measured.launches if x.round < 3]).unsettled_groups == [FIT, OTHER]
     assert make_unsettled(0.0112, 0.05).unsettled_groups == []
+    # claims of another scenario, which are clear, don't hide it
+    claimed, named = replace(claimed_scenario(), name="claimed"), {WORSE: 0.03, BETTER: 0.01}
+    others = {replace(member, scenario="claimed"): seconds for member, seconds in named.items()}
+    both = run([*BOTH, *others], scenarios=[*measured.run.scenarios, claimed])
+    measured = Results(both, [*measured.launches, *rounds(others, spread=0.002)])
+    assert [result.at.outcome for result in measured.claims] == [ClaimOutcome.CONFIRMED]
+    assert (measured.unsettled_groups, list(continuation.make_advice(measured))[-1]) == ([FIT], command)
 
 
 def test_the_command_after_an_early_end_depends_on_what_is_unclear():

@@ -49,9 +49,9 @@ def test_what_crosses_is_told_first_and_what_has_no_room_is_counted():
     assert [text.startswith("From about 9,") for text in pasted[:4]] == [True, True, True, False]
     assert pasted[: sweeps.SENTENCES] == printed[: sweeps.SENTENCES]
     (rest,) = pasted[sweeps.SENTENCES :]
-    assert rest.startswith(f"{7 - sweeps.SENTENCES} more ")
     # two of them are told in one sentence
-    assert len(printed) == 6
+    assert rest.startswith(f"{7 - (sweeps.SENTENCES + 1)} more ")
+    assert len(printed) == 5
     assert printed[-1].endswith(" (numpy; compiled).")
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from harness.analysis.results import Results
-from harness.model.launch import Limits, Protocol, Sample, Sampling
+from harness.model.launch import CPU_QUOTA, Limits, Protocol, Sample, Sampling
 from harness.model.run import Stop, StopReason
 from harness.model.scenario import CPUS
 from harness.report.blocks import Items, Where
@@ -59,6 +59,7 @@ def test_rounds_sampling_and_pinning(snapshot):
     limits = {"limits": Limits(cpus=(0, 1, 2, 8))}
     scaled = scenario(axes={**scenario().axes, CPUS: ["1", "4"]}, settings=[CPUS])
     on_cores = run([cell(cpus=count) for count in scaled.axes[CPUS]], scenarios=[scaled], asked=limits)
+    halved = rounds(TIMES, resources={CPU_QUOTA: 0.5, "steady_own_cpus": 1.0})
     once = rounds(TIMES, samples=[Sample(1.0, 1)])
     mixed = [*once, *(launch for launch in rounds(TIMES) if launch.cell != once[0].cell)]
     assert {
@@ -66,6 +67,7 @@ def test_rounds_sampling_and_pinning(snapshot):
         "rounds with a control": timeline.describe_rounds(Results(controlled, [])),
         "observations alone": timeline.describe_rounds(Results(run(MEMBERS, stops=observed), [])),
         "sampling": describe_sampling(warmup_seconds=0.5, measure_seconds=1.5),
+        "sampling under a CPU quota of 50 %": describe_sampling(halved, warmup_seconds=0.5, measure_seconds=1.5),
         "sampling by the pilot": describe_sampling(),
         "sampling by a pilot to come": describe_sampling([]),
         "sampling as the source": describe_sampling(protocol=Protocol.DOCUMENT),
