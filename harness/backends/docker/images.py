@@ -94,6 +94,7 @@ class Images:
     def room(self, requirements: Sequence[Requirement]) -> DiskSpace:
         """Return the disk space for the images to build, and the free space if the disk is visible here."""
         missing = self.unprepared(requirements)
+        missing += [base for base in self.unprepared(_find_bases(missing)) if base not in missing]
         image_folder = str(self._engine.info.get("DockerRootDir", "")) if self._engine.is_here else ""
         try:
             free = shutil.disk_usage(image_folder).free if image_folder else None
@@ -102,8 +103,6 @@ class Images:
         needed = sum(
             OVERLAY_BYTES if requirement.base else ENVIRONMENT_BYTES[requirement.device] for requirement in missing
         )
-        bases = self.unprepared(_find_bases(missing))
-        needed += sum(ENVIRONMENT_BYTES[base.device] for base in bases if base not in missing)
         return DiskSpace(free, needed, len(missing), image_folder)
 
     def prepare(

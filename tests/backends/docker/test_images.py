@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from harness.backends.docker import images
-from harness.backends.docker.images import Images
-from harness.model.backend import ImageState, KeptImage, Preparation, Stage, WheelRecipe
+from harness.backends.docker.images import OVERLAY_BYTES, Images
+from harness.model.backend import ENVIRONMENT_BYTES, ImageState, KeptImage, Preparation, Stage, WheelRecipe
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, NothingPreparedError
 from tests.backends.conftest import requirement_of
@@ -289,6 +289,9 @@ def test_a_wheel_goes_over_the_image_of_its_base_and_is_not_tried_without_it(wor
     assert world.targets[-1][1]["args.BASE"] == "harness/one:cpu"
     assert world.targets[-1][1]["args.REPLACED"] == "mine"
     world.engine.had["harness/one:cpu"] |= {"harness.recipe": "another"}
+    world.engine.info = {}
+    space = world.images.room([wanted, world.two])
+    assert (space.images, space.needed) == (3, OVERLAY_BYTES + 2 * ENVIRONMENT_BYTES[Device.CPU])
     assert world.images.unprepared([wanted]) == [wanted]
     world.targets.clear()
     world.broken["cpu-one"] = "it fails"
