@@ -98,14 +98,14 @@ def estimate_rest(earlier: Earlier) -> dict[str, tuple[int, float]]:
 
     The seconds are estimated from the group's own launches, or from all launches of the run if it has none.
     """
-    plan, launches = earlier.run.plan, earlier.folder.read_launches(earlier.run)
-    ledger, rest = RoundLog(plan, launches), {}
+    plan, rest = earlier.run.plan, {}
+    ledger = RoundLog(plan, earlier.folder.read_launches(earlier.run))
     for group in plan.groups:
         numbers = range(ledger.rounds(group) + 1, plan.settled.get(group.name, plan.rounds) + 1)
         count = sum(len(ledger.slots(group, number)) for number in numbers)
-        seconds = [launch.seconds for launch in launches if launch.group == group.name and launch.round > 0]
+        seconds = [launch.seconds for launch in ledger.ended if launch.group == group.name and launch.round > 0]
         if count:
-            rest[group.name] = count, count * fmean(seconds or [launch.seconds for launch in launches] or [0.0])
+            rest[group.name] = count, count * fmean(seconds or [launch.seconds for launch in ledger.ended] or [0.0])
     return rest
 
 
