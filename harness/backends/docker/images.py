@@ -165,7 +165,10 @@ class Images:
         return list(dict.fromkeys(bases))
 
     def save(self, reference: str, path: Path) -> None:
-        """Write an image to a file. If the engine doesn't have it, pull it first. Raises CannotRunHereError."""
+        """Write an image to a file. If the engine doesn't have it, pull it first.
+
+        Raises CannotRunHereError, and OSError if the file can't be written.
+        """
         if self._inspect(reference) is None:
             try:
                 self._transfer("pull", reference)
@@ -175,8 +178,13 @@ class Images:
                     "--no-images."
                 )
                 raise CannotRunHereError(error.message, advice) from None
-        with raise_as_sentences(f"save {reference}"), replace_file(path) as part, part.open("wb") as file:
-            file.writelines(self._engine.api.get_image(reference))
+        with replace_file(path) as part, part.open("wb") as file:
+            file.writelines(self._read(reference))
+
+    def _read(self, reference: str) -> Iterator[bytes]:
+        """Yield the bytes of an image."""
+        with raise_as_sentences(f"save {reference}"):
+            yield from self._engine.api.get_image(reference)
 
     def load(self, path: Path) -> list[str]:
         """Load the images in a file into the engine, and return their references. Raises CannotRunHereError."""

@@ -5,6 +5,7 @@ import threading
 from dataclasses import replace
 
 import pytest
+import requests
 
 from harness.backends.docker import images
 from harness.backends.docker.images import OVERLAY_BYTES, Images
@@ -269,6 +270,24 @@ def test_a_pull_that_is_stopped_takes_no_more(world):
     world.engine.remote["harness/x:cpu"] = {}
     world.images._transfer("pull", "harness/x:cpu", lambda: True)
     assert "harness/x:cpu" not in world.engine.had
+
+
+def test_a_file_that_cannot_be_written_is_no_error_of_the_engine(world, tmp_path):
+    chunks = [b"1", b"2"]
+    world.engine.get_image = lambda reference: iter(chunks)
+    world.images.save(BASE_IMAGE, tmp_path / "image.tar")
+    assert (tmp_path / "image.tar").read_bytes() == b"12"
+    with pytest.raises(OSError, match=r"a directory|exists"):
+        world.images.save(BASE_IMAGE, tmp_path / "image.tar" / "image.tar")
+
+    def break_off(reference):
+        yield b"1"
+        raise requests.ConnectionError("gone")
+
+    world.engine.get_image = break_off
+    with pytest.raises(CannotRunHereError, match=r"stopped answering during this request: save .*: gone"):
+        world.images.save(BASE_IMAGE, tmp_path / "image.tar")
+    assert (tmp_path / "image.tar").read_bytes() == b"12"
 
 
 def over(base, name="one-mine-1"):
