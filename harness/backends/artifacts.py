@@ -69,11 +69,13 @@ class Artifacts:
 
     def add(self, name: str, content: bytes) -> None:
         """Save one file under a unique name that isn't a folder of another file."""
-        saved_as = make_safe_name(name) or "unnamed"
+        saved_as = safe_name = make_safe_name(name) or "unnamed"
+        # append a number to the parent that is already a file or, without such a parent, to the name
+        taken = next((parent for parent in reversed(_list_parents(safe_name)) if parent in self.files), safe_name)
+        number = len(self.files)
         while saved_as in self._folders or not self.files.keys().isdisjoint([saved_as, *_list_parents(saved_as)]):
-            # append a `_` to the parent that is already a file or, without such a parent, to the name
-            taken = next((parent for parent in reversed(_list_parents(saved_as)) if parent in self.files), saved_as)
-            saved_as = f"{taken}_{saved_as[len(taken) :]}"
+            number += 1
+            saved_as = f"{taken}_{number}{safe_name[len(taken) :]}"
         self.files[saved_as] = content
         self._folders.update(_list_parents(saved_as))
         self._bytes += len(content)

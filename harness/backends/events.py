@@ -179,9 +179,10 @@ class Events:
     def _process_phase(self, event: Event) -> None:
         name, seconds = _read_name(_read_text(event, "name"), "phases", self.phases), _read_amount(event, "seconds")
         cpu_seconds = _read_optional(_read_amount, event, "cpu_seconds")
-        self.phases[name] = _require_within(self.phases.get(name, 0.0) + seconds, LENGTH, "seconds")
+        seconds = _require_within(self.phases.get(name, 0.0) + seconds, LENGTH, "seconds")
         if cpu_seconds is not None:  # a worker omits unknown CPU times
-            self.phases_cpu[name] = self.phases_cpu.get(name, 0.0) + cpu_seconds
+            self.phases_cpu[name] = _require_within(self.phases_cpu.get(name, 0.0) + cpu_seconds, AMOUNT, "cpu_seconds")
+        self.phases[name] = seconds
 
     def _process_end(self, event: Event) -> None:
         status = event.get("status")

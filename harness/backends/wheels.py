@@ -25,7 +25,7 @@ def find_folder() -> Path | None:
     if not value:
         return None
     path = Path(value).absolute()
-    if not path.is_dir() or not any(path.iterdir()):
+    if not path.is_dir() or not any(path.glob("*")):  # an unreadable folder has none
         raise UsageError(f"{VARIABLE} is {value}, but this isn't a folder with packages.")
     return path
 

@@ -14,6 +14,7 @@ from harness.backends.untrusted_text import Tail, join_lines
 from harness.model.errors import UsageError
 from harness.model.gpu import Gpu, UsedGpu, describe_gpu
 from harness.model.launch import CPU_QUOTA, Job, Outcome, Status
+from harness.model.numbers import LENGTH, is_amount
 from harness.model.texts import format_plain
 
 #: The file with the job and the folder for artifacts, relative to the folder in which the worker starts. A scenario may
@@ -243,12 +244,12 @@ def _compute_start_phases(events: Events, requested_at: float | None) -> dict[st
     if started is None:
         return {}
     phases = {}
-    # a negative difference comes from two clocks, or from a clock that was set, so it is left out
-    if requested_at is not None and started >= requested_at:
+    if requested_at is not None:
         phases["container start"] = started - requested_at
-    if worker_time is not None and worker_time >= started:
+    if worker_time is not None:
         phases["interpreter start"] = worker_time - started
-    return phases
+    # a negative or huge difference comes from two clocks, or from a clock that was set, so it is left out
+    return {name: seconds for name, seconds in phases.items() if seconds in LENGTH and is_amount(seconds)}
 
 
 def _join_stderr(text: str, traceback: str) -> str:

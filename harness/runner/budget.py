@@ -80,10 +80,9 @@ class GroupBudget:
         return None
 
     def estimate(self) -> RunEstimate:
-        """Estimate the duration of the first rounds of all groups, from the launches so far (at least one)."""
-        launched = [launch for ledger in self.ledgers.values() for launch in ledger.launches]
+        """Estimate the duration of the first rounds of all groups, from the ended launches so far (at least one)."""
         spent = self._budget - self._remaining_seconds
-        mean = spent / len(launched)
+        mean = spent / sum(len(ledger.ended) for ledger in self.ledgers.values())
         groups = [group for group in self._groups.values() if self._count_rounds(group) or self._is_open(group)]
         rounds = min(map(self._get_fewest_rounds, groups), default=self._plan.rounds)
         total_seconds = spent + sum(
@@ -119,7 +118,7 @@ class GroupBudget:
         """
         spent_seconds, remaining = self.ledgers[group.name].seconds(), self._remaining_seconds
         # the first group is always started, because a run without a result is useless
-        if self._estimate_cost(group) > remaining and any(ledger.launches for ledger in self.ledgers.values()):
+        if self._estimate_cost(group) > remaining and any(ledger.ended for ledger in self.ledgers.values()):
             return None
         limit = spent_seconds + remaining
         if not self._count_rounds(group):
@@ -148,7 +147,7 @@ class GroupBudget:
 
     def _estimate_launch_seconds(self) -> float:
         """Return the usual duration of a launch in seconds: the median over groups, so one slow group has no effect."""
-        seconds = [ledger.seconds() / len(ledger.launches) for ledger in self.ledgers.values() if ledger.launches]
+        seconds = [ledger.seconds() / len(ended) for ledger in self.ledgers.values() if (ended := ledger.ended)]
         return statistics.median_low([USUAL_SECONDS, *seconds])
 
     def _count_round_launches(self, group: Group, rounds: int) -> int:

@@ -159,7 +159,7 @@ class RunExecutor:
         while request := group_budget.next():
             ledger = group_budget.ledgers[request.group.name]
             count_before = len(ledger.launches)
-            if launches:
+            if any(round_log.ended for round_log in group_budget.ledgers.values()):
                 self._report(group_budget.estimate())
             self._run_request(request, ledger, get_spent_seconds)
             launches += ledger.launches[count_before:]

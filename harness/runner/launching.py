@@ -134,8 +134,7 @@ class Launching:
     def turn(self, place: int, samples: int) -> None:
         """Let the launch take one turn with some samples. `place` is its position in the turn, from 0."""
         self.turn_seconds += self._send("turn" if samples == 1 else f"turn {samples}") / samples
-        if self.waits:
-            self._places.append(place)
+        self._places.append(place)
 
     def end(self) -> None:
         """Let the launch run to its end."""

@@ -27,7 +27,6 @@ class RoundLog:
         self.widths: dict[tuple[str, int], float] = {}
         self._rounds: dict[tuple[str, int], list[Launch]] = defaultdict(list)
         self._cells: dict[Cell, list[Launch]] = defaultdict(list)
-        self._started_environments: set[str] = set()
         for launch in launches:
             self.add(launch)
 
@@ -36,8 +35,11 @@ class RoundLog:
         self.launches.append(launch)
         self._rounds[launch.group, launch.round].append(launch)
         self._cells[launch.cell].append(launch)
-        if launch.status is not Status.INTERRUPTED:
-            self._started_environments.add(launch.cell.environment)
+
+    @property
+    def ended(self) -> list[Launch]:
+        """The launches that weren't interrupted. The duration of an interrupted launch isn't known."""
+        return [launch for launch in self.launches if launch.status is not Status.INTERRUPTED]
 
     def slots(self, group: Group, number: int) -> list[tuple[Cell, Role]]:
         """Return the cells and roles that round `number` of the group launches.
@@ -105,16 +107,16 @@ class RoundLog:
         pilot = self.pilot(cell)
         if pilot and pilot.only_observed:
             return False
-        pilot_seconds = [launch.seconds for launch in self.launches if launch.round == 0]
+        ended = self.ended
+        pilots = [launch for launch in ended if launch.round == 0]
+        pilot_seconds = [launch.seconds for launch in pilots]
         budget = None if self.plan.budget_is_wish or self.plan.is_spent_by_group else self.plan.budget_seconds
         if budget and pilot_seconds and sum(pilot_seconds) + 3.0 * fmean(pilot_seconds) > budget:
             return False
         timed_scopes = {
-            self.plan.get_pilot_scope(launch.cell, launch.group)
-            for launch in self.launches
-            if launch.round == 0 and launch.status is not Status.INTERRUPTED and not launch.only_observed
+            self.plan.get_pilot_scope(launch.cell, launch.group) for launch in pilots if not launch.only_observed
         }
-        return self.plan.needs_pilot(cell, group.name, self._started_environments, timed_scopes)
+        return self.plan.needs_pilot(cell, group.name, {launch.cell.environment for launch in ended}, timed_scopes)
 
     def is_first(self, cell: Cell) -> bool:
         """Return whether the cell has no earlier launch, except interrupted ones."""

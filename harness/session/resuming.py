@@ -99,8 +99,9 @@ def estimate_rest(earlier: Earlier) -> dict[str, tuple[int, float]]:
     The seconds are estimated from the group's own launches, or from all launches of the run if it has none. All of them
     take at most the rest of the budget. But a suite's budget is exceeded for the rounds that verdicts need.
     """
-    plan, launches = earlier.run.plan, earlier.folder.read_launches(earlier.run)
-    ledger, rest, fewest_seconds = RoundLog(plan, launches), dict[str, tuple[int, float]](), 0.0
+    plan, rest, fewest_seconds = earlier.run.plan, dict[str, tuple[int, float]](), 0.0
+    ledger = RoundLog(plan, earlier.folder.read_launches(earlier.run))
+    launches = ledger.ended
     for group in plan.groups:
         numbers = range(ledger.rounds(group) + 1, plan.settled.get(group.name, plan.rounds) + 1)
         counts = [len(ledger.slots(group, number)) for number in numbers]

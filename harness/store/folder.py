@@ -109,7 +109,7 @@ class RunFolder:
         if cls.is_unbegun(path):
             raise UsageError(
                 f"{path} is empty (run.json is missing): its run was killed before the first launch.",
-                f"Start the run again. To remove the folder: harness clean {path}",
+                f"Start the run again. To remove the folder: harness clean {shlex.quote(str(path))}",
             )
         if not (path / "run.json").is_file():
             raise UsageError(f"{path} isn't the folder of a run: run.json is missing.", "Pass a folder in results/.")
@@ -190,7 +190,7 @@ class RunFolder:
         Removes an incomplete last line of launches.jsonl, so that the next launch starts on a new line, and deletes
         unfinished files.
         """
-        for folder in (self.path, self.path / "charts", *self.path.glob("artifacts/*")):
+        for folder in (self.path, self.path / "charts", *self.path.glob("artifacts/**/")):
             remove_unfinished(folder)
         complete_size = sum(len(line) + 1 for line in self._read_lines())
         has_torn_line = self._launches.stat().st_size > complete_size
@@ -312,7 +312,8 @@ class RunFolder:
             if not (self.path / "run.json").exists():
                 raise CannotRunHereError(problem, f"{remedy}, then start the run again.") from None
             raise CannotRunHereError(
-                f"{problem} Finished launches are saved.", f"{remedy}, then continue with: {retry_command} {self.path}"
+                f"{problem} Finished launches are saved.",
+                f"{remedy}, then continue with: {retry_command} {shlex.quote(str(self.path))}",
             ) from None
 
 

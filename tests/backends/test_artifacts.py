@@ -161,6 +161,14 @@ def test_whatever_names_become_no_file_is_in_the_place_of_another_ones_folder(na
     assert not folders & contents.files.keys()
 
 
+def test_long_names_that_begin_alike_stay_names_of_files():
+    contents = Artifacts()
+    for number in range(300):
+        contents.add(f"{'x' * 100}{number}", b"")
+    assert len(contents.files) == 300
+    assert max(map(len, contents.files)) < 255
+
+
 @given(st.text())
 def test_a_safe_name_stays_inside(name):
     path = PurePosixPath(make_safe_name(name))

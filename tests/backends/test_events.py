@@ -137,6 +137,9 @@ def test_what_is_not_known_is_left_out_and_a_launch_ends_once():
     assert read(line(event="resources", **values)).resources == values
     assert read(line(event="resources", load_before=None, wall_seconds=2)).resources == {"wall_seconds": 2.0}
     assert read(line(event="phase", name="x", seconds=1, cpu_seconds=None)).phases_cpu == {}
+    twice = read(*[line(event="phase", name="x", seconds=1, cpu_seconds=1.5e19)] * 2)
+    assert (twice.phases, twice.phases_cpu) == ({"x": 1.0}, {"x": 1.5e19})
+    assert "cpu_seconds is not between" in twice.error
     gpus = [{"name": "x" * 1000 + "\x1b", "capability": "12.0"}, {"name": "y", "capability": "7.5", "pci": "no"}]
     long, short = read(line(event="gpus", gpus=gpus)).gpus
     assert (len(long.name), long.capability, long.pci) == (100, (12, 0), "")

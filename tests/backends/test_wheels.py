@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from harness.backends import wheels
@@ -30,6 +32,16 @@ def test_packages_come_from_the_network_or_from_a_folder_that_has_some(packages,
     for name in ("nowhere", "empty"):
         monkeypatch.setenv(wheels.VARIABLE, str(packages.parent / name))
         with pytest.raises(UsageError, match=f"HARNESS_WHEELS is .*{name}, but this isn't a folder with packages"):
+            wheels.find_folder()
+
+    def refuse(path):
+        raise PermissionError
+
+    monkeypatch.setenv(wheels.VARIABLE, "wheels")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", refuse)
+        patch.setattr(os, "listdir", refuse)
+        with pytest.raises(UsageError, match="isn't a folder with packages"):
             wheels.find_folder()
 
 

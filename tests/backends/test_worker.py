@@ -73,6 +73,9 @@ def test_the_outcome_has_what_was_told_and_phases_before_the_worker_first():
     assert list(judge(stream, requested_at=11.75).phases.items()) == [("container start", 0.25), *phases.items()]
     assert judge(emit("hello", time=12.0, started=12.5) + OK, requested_at=13.0).phases == {}
     assert judge(emit("hello", time=12.0, started=None) + OK, requested_at=11.0).phases == {}
+    # a run with such a phase could not be read
+    for time, started in ((1e15, 0.0), (1e-300, 0.0), (1e15, 1e16)):
+        assert judge(emit("hello", time=time, started=started) + OK, requested_at=1.0).phases == {}
     stream = emit("phase", name="import", seconds=3, cpu_seconds=2.5) + emit("phase", name="device", seconds=1)
     stream += emit("resources", steady_seconds=1.5, steady_own_cpus=1)
     stream += emit("end", status="failed", reason="r", traceback="Traceback\n  boom\n")

@@ -2,16 +2,18 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
+from harness.model.environment import Requirement
 from harness.model.launch import BESIDE_STARTS, Interleave, Job, Launch, Limits, Outcome, Role, Sample, Sampling, Status
 from harness.model.run import Plan
 from harness.runner.executor import RunExecutor
 from tests import runs
-from tests.runner.stage import Backstage, Shelf, interrupted_at, job, last_attempt, staged, walk
+from tests.runner.stage import Answered, Backstage, Shelf, interrupted_at, job, last_attempt, staged, walk
 
 TURNS = 8
 #: The words of three launches in their turns.
@@ -157,6 +159,22 @@ def test_a_launch_that_breaks_off_loses_only_itself():
     launches = of_round(beside(staged(Shelf(), stage, replace(plan(rounds=1), piloted=False)), 3, 2, 1).run([]), 1)
     assert Counter(launch.status for launch in launches) == {Status.FAILED: 1, Status.OK: 2}
     assert Counter(word for _, word in stage.words)["measure"] == 2
+
+
+def test_a_launch_that_ends_right_after_the_sample_of_a_turn_has_a_place_for_it(folder):
+    class Broken(Backstage):
+        """Writes something else after the answer to the second turn, so its launches have ended then."""
+
+        @contextmanager
+        def hold(self, requirement: Requirement, job: Job) -> Iterator[Answered]:
+            with super().hold(requirement, job) as held:
+                resume = held.resume
+                held.resume = lambda word="": resume(word) and held.turns < 2  # type: ignore[method-assign]
+                yield held
+
+    walk(folder, Broken(), plan(rounds=1))
+    launches = of_round(folder.read_launches(), 1)
+    assert [(len(launch.samples), len(launch.places)) for launch in launches] == [(2, 2)] * 3
 
 
 def test_an_interrupted_round_is_done_again_whole_and_no_finished_one_is_lost():

@@ -19,8 +19,9 @@ from tests.runs import launch, run
 
 def test_files_that_a_killed_harness_did_not_finish_are_removed(folder):
     folder.write_reports({"report.md": "whole", "charts/a.svg": "<svg/>"})
-    (folder.path / "artifacts" / "launch").mkdir(parents=True)
-    left = [".report.md.0123abcd.part", "charts/.a.svg.0123abcd.part", "artifacts/launch/.x.txt.0123abcd.part"]
+    (folder.path / "artifacts" / "launch" / "inner").mkdir(parents=True)
+    left = [".report.md.0123abcd.part", "charts/.a.svg.0123abcd.part"]
+    left += ["artifacts/launch/.x.txt.0123abcd.part", "artifacts/launch/inner/.x.txt.0123abcd.part"]
     for name in (*left, "artifacts/launch/data.part"):
         (folder.path / name).touch()
     folder.repair()
@@ -124,11 +125,11 @@ def read_problem(action: Callable[[], object], folder: Path) -> str:
 
 
 def test_folders_that_are_no_runs_are_refused(tmp_path, snapshot):
-    paths = {name: tmp_path / name for name in ("merged", "begun", "other", "links")}
+    paths = {name: tmp_path / name for name in ("merged", "begun too", "other", "links")}
     for path in paths.values():
         path.mkdir()
     (paths["merged"] / "launches.jsonl").write_text("{}\n")
-    (paths["begun"] / "launches.jsonl").touch()
+    (paths["begun too"] / "launches.jsonl").touch()
     (paths["links"] / "run.json").touch()
     (paths["links"] / "report.md").symlink_to(tmp_path)
     problems = {name: read_problem(lambda path=path: RunFolder.open(path), tmp_path) for name, path in paths.items()}

@@ -94,6 +94,7 @@ class Images:
     def room(self, requirements: Sequence[Requirement]) -> DiskSpace:
         """Return the disk space for the images to build, and the free space if the disk is visible here."""
         missing = self.unprepared(requirements)
+        missing += [base for base in self.unprepared(_find_bases(missing)) if base not in missing]
         image_folder = str(self._engine.info.get("DockerRootDir", "")) if self._engine.is_here else ""
         try:
             free = shutil.disk_usage(image_folder).free if image_folder else None
@@ -102,8 +103,6 @@ class Images:
         needed = sum(
             OVERLAY_BYTES if requirement.base else ENVIRONMENT_BYTES[requirement.device] for requirement in missing
         )
-        bases = self.unprepared(_find_bases(missing))
-        needed += sum(ENVIRONMENT_BYTES[base.device] for base in bases if base not in missing)
         return DiskSpace(free, needed, len(missing), image_folder)
 
     def prepare(
@@ -166,7 +165,10 @@ class Images:
         return list(dict.fromkeys(bases))
 
     def save(self, reference: str, path: Path) -> None:
-        """Write an image to a file. If the engine doesn't have it, pull it first. Raises CannotRunHereError."""
+        """Write an image to a file. If the engine doesn't have it, pull it first.
+
+        Raises CannotRunHereError, and OSError if the file can't be written.
+        """
         if self._inspect(reference) is None:
             try:
                 self._transfer("pull", reference)
@@ -176,8 +178,13 @@ class Images:
                     "--no-images."
                 )
                 raise CannotRunHereError(error.message, advice) from None
-        with raise_as_sentences(f"save {reference}"), replace_file(path) as part, part.open("wb") as file:
-            file.writelines(self._engine.api.get_image(reference))
+        with replace_file(path) as part, part.open("wb") as file:
+            file.writelines(self._read(reference))
+
+    def _read(self, reference: str) -> Iterator[bytes]:
+        """Yield the bytes of an image."""
+        with raise_as_sentences(f"save {reference}"):
+            yield from self._engine.api.get_image(reference)
 
     def load(self, path: Path) -> list[str]:
         """Load the images in a file into the engine, and return their references. Raises CannotRunHereError."""

@@ -3,8 +3,9 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -179,8 +180,8 @@ def _link_similar(python: Path, pins: Mapping[str, str], folder: Path) -> None:
         try:
             if _read_marker(other).get("state") != _hash_files(other):
                 continue
-            ignored = shutil.ignore_patterns(_MARKER, "bin")
-            shutil.copytree(other, folder, symlinks=True, copy_function=_link_or_copy, ignore=ignored)
+            ignore = partial(_list_ignored, other)
+            shutil.copytree(other, folder, symlinks=True, copy_function=_link_or_copy, ignore=ignore)
             (folder / "bin").mkdir()
             for script in (other / "bin").iterdir():
                 _copy_script(script, folder)
@@ -189,6 +190,11 @@ def _link_similar(python: Path, pins: Mapping[str, str], folder: Path) -> None:
         except (OSError, shutil.Error):  # no hard links, or another process removes the other environment
             pass
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _list_ignored(environment: Path, folder: str, _names: Sequence[str]) -> Collection[str]:
+    """Return the names in a folder of an environment that aren't copied. Packages can have folders of these names."""
+    return (_MARKER, "bin") if Path(folder) == environment else ()
 
 
 def _link_or_copy(source: str, copy: str) -> None:

@@ -27,7 +27,6 @@ _DRAIN_BYTES = 1024**2
 #: Seconds between checks whether a process has ended, on systems without file descriptors for processes.
 _POLL_SECONDS = 0.05
 
-
 #: The option of prctl(2) that makes this process the parent of its descendants' orphans.
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -73,17 +72,15 @@ def _end_orphans() -> None:
     deadline, own_session = time.monotonic() + _ORPHANS_SECONDS, os.getsid(0)
     first_start = _STARTED.first_start - _TICK_SECONDS
     while time.monotonic() < deadline:
-        orphans = []
+        has_ended_one = False
         for child in psutil.Process().children():
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # it has ended, or this user may not kill it
                 if os.getsid(child.pid) != own_session and _read_start_time(child.pid) >= first_start:
-                    orphans.append(child.pid)
-        if not orphans:
+                    os.kill(child.pid, signal.SIGKILL)
+                    os.waitpid(child.pid, 0)
+                    has_ended_one = True
+        if not has_ended_one:
             return
-        for pid in orphans:
-            with contextlib.suppress(ProcessLookupError, PermissionError, ChildProcessError):
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
 
 
 @dataclass(eq=False)

@@ -5,10 +5,11 @@ import threading
 from dataclasses import replace
 
 import pytest
+import requests
 
 from harness.backends.docker import images
-from harness.backends.docker.images import Images
-from harness.model.backend import ImageState, KeptImage, Preparation, Stage, WheelRecipe
+from harness.backends.docker.images import OVERLAY_BYTES, Images
+from harness.model.backend import ENVIRONMENT_BYTES, ImageState, KeptImage, Preparation, Stage, WheelRecipe
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, NothingPreparedError
 from tests.backends.conftest import requirement_of
@@ -271,6 +272,24 @@ def test_a_pull_that_is_stopped_takes_no_more(world):
     assert "harness/x:cpu" not in world.engine.had
 
 
+def test_a_file_that_cannot_be_written_is_no_error_of_the_engine(world, tmp_path):
+    chunks = [b"1", b"2"]
+    world.engine.get_image = lambda reference: iter(chunks)
+    world.images.save(BASE_IMAGE, tmp_path / "image.tar")
+    assert (tmp_path / "image.tar").read_bytes() == b"12"
+    with pytest.raises(OSError, match=r"a directory|exists"):
+        world.images.save(BASE_IMAGE, tmp_path / "image.tar" / "image.tar")
+
+    def break_off(reference):
+        yield b"1"
+        raise requests.ConnectionError("gone")
+
+    world.engine.get_image = break_off
+    with pytest.raises(CannotRunHereError, match=r"stopped answering during this request: save .*: gone"):
+        world.images.save(BASE_IMAGE, tmp_path / "image.tar")
+    assert (tmp_path / "image.tar").read_bytes() == b"12"
+
+
 def over(base, name="one-mine-1"):
     """Return an environment with a wheel over another one."""
     environment = replace(
@@ -289,6 +308,9 @@ def test_a_wheel_goes_over_the_image_of_its_base_and_is_not_tried_without_it(wor
     assert world.targets[-1][1]["args.BASE"] == "harness/one:cpu"
     assert world.targets[-1][1]["args.REPLACED"] == "mine"
     world.engine.had["harness/one:cpu"] |= {"harness.recipe": "another"}
+    world.engine.info = {}
+    space = world.images.room([wanted, world.two])
+    assert (space.images, space.needed) == (3, OVERLAY_BYTES + 2 * ENVIRONMENT_BYTES[Device.CPU])
     assert world.images.unprepared([wanted]) == [wanted]
     world.targets.clear()
     world.broken["cpu-one"] = "it fails"

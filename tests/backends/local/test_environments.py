@@ -160,7 +160,7 @@ def test_an_environment_shares_the_files_of_a_ready_one_with_the_same_tensorflow
     index, environments = PackageIndex(tmp_path / "wheels"), LocalBackend(ROOT, "test-run").environments
     names = ("tensorflow-2.9.9", "keras-1", "keras-2", "extra-1")
     wheels = {
-        name: index.add(f"{name}-py3-none-any", others={f"{name.partition('-')[0]}/part.py": name.encode()})
+        name: index.add(f"{name}-py3-none-any", others={f"{name.partition('-')[0]}/bin/part.py": name.encode()})
         for name in names
     }
 
@@ -174,13 +174,13 @@ def test_an_environment_shares_the_files_of_a_ready_one_with_the_same_tensorflow
         return requirement, environments.folder(requirement)
 
     def list_parts(folder):
-        return sorted(path.read_text() for path in folder.glob("lib/python3.11/site-packages/*/part.py"))
+        return sorted(path.read_text() for path in folder.glob("lib/python3.11/site-packages/*/bin/part.py"))
 
     one, first = make("one", "tensorflow-2.9.9", "keras-1", "extra-1")
     other, second = make("other", "tensorflow-2.9.9", "keras-2")
     assert list_parts(first) == ["extra-1", "keras-1", "tensorflow-2.9.9"]
     assert list_parts(second) == ["keras-2", "tensorflow-2.9.9"]
-    module = "lib/python3.11/site-packages/tensorflow/part.py"
+    module = "lib/python3.11/site-packages/tensorflow/bin/part.py"
     assert (first / module).samefile(second / module)
     assert not [script for script in (second / "bin").iterdir() if str(first).encode() in script.read_bytes()]
     for requirement in (one, other):

@@ -1,5 +1,6 @@
 import errno
 import os
+import signal
 import sys
 from contextlib import closing
 
@@ -42,6 +43,32 @@ def test_it_ends_by_itself_or_at_its_deadline_and_both_streams_come_back(tmp_pat
     # streams that are held open do not hold the end
     assert run("import os, time; os.fork() or time.sleep(60)", tmp_path)[0] == Ending()
     assert run("import signal; signal.pause()", tmp_path, 0.2)[0] == Ending(seconds=0.2)
+
+
+def test_an_orphan_that_may_not_be_killed_is_not_tried_again(tmp_path, monkeypatch):
+    tried = []
+
+    def refuse(pid, number):
+        if number == signal.SIGKILL:  # psutil sends signal 0
+            tried.append(pid)
+        raise PermissionError
+
+    source = """import os, signal
+reading, writing = os.pipe()
+if os.fork():
+    os.read(reading, 1)
+else:
+    os.setsid()
+    os.write(writing, b"x")
+    signal.pause()
+"""
+    with monkeypatch.context() as patch:
+        patch.setattr(process.os, "kill", refuse)
+        assert run(source, tmp_path)[0] == Ending()
+    (orphan,) = set(tried)
+    os.kill(orphan, signal.SIGKILL)
+    os.waitpid(orphan, 0)
+    assert tried == [orphan] * 2  # by the end and by the closing
 
 
 def test_on_its_prior_cpus_it_has_the_lowest_nice_value_and_the_harness_keeps_its_own(tmp_path):
