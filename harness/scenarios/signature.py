@@ -19,7 +19,7 @@ def check(text: str, axes: Mapping[str, Sequence[str]], requires_python: str, fi
             # Python prints warnings about the code when the scenario runs
             warnings.simplefilter("ignore")
             tree = ast.parse(text, feature_version=oldest)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         findings.at(
             getattr(error, "lineno", None) or 1, *find_version_problem(str(getattr(error, "msg", error)), oldest)
         )
