@@ -86,7 +86,8 @@ def read(path: Path, *, within: Path | None = None, most: int = MOST) -> bytes:
         while len(data) <= most and (chunk := file.read(CHUNK)):
             data += chunk
     if size > most or len(data) > most:
-        raise OSError(errno.EFBIG, f"it is larger than {most >> 20:,} MiB", str(path))
+        size_text = f"{most >> 20:,} MiB" if most >> 20 else f"{most >> 10} KiB"
+        raise OSError(errno.EFBIG, f"it is larger than {size_text}", str(path))
     return data
 
 

@@ -80,10 +80,7 @@ def _find_or_create(
     """Return an environment that isn't in the catalog, or None for a glob or an unknown name."""
     match requested:
         case Named():
-            saved = load_saved(requested.name)
-            # an environment for the processors of another engine isn't the same environment
-            is_usable = saved is not None and saved.architecture == next(iter(known.values())).architecture
-            return saved if is_usable else None
+            return _load_usable(requested.name, known)
         case ReleaseLine():
             return _create_for_line(requested, known, impossible)
         case Pinned() | OnPython() | Override():
@@ -153,11 +150,10 @@ def create(requested: Pinned | OnPython | Override, known: Mapping[str, Environm
                 return saved
             return keep(_replace_packages(override, base))
         case Pinned():
-            saved = load_saved(requested.name)
-            catalog = list(known.values())
-            if saved is not None and (saved.asked, saved.architecture) == (str(requested), catalog[0].architecture):
+            saved = _load_usable(requested.name, known)
+            if saved is not None and saved.asked == str(requested):
                 return saved
-            return keep(_create_environment(requested, catalog))
+            return keep(_create_environment(requested, list(known.values())))
 
 
 def _get_base(requested: Override | OnPython, environments: Mapping[str, Environment]) -> Environment:
@@ -165,7 +161,7 @@ def _get_base(requested: Override | OnPython, environments: Mapping[str, Environ
     if not isinstance(requested.base, Named):
         return create(requested.base, environments)
     name = requested.base.name
-    if (base := environments.get(name) or load_saved(name)) is not None:
+    if (base := environments.get(name) or _load_usable(name, environments)) is not None:
         return base
     nearest = find_nearest(name, environments)
     hint = f" Did you mean {nearest}?" if nearest else ""
@@ -241,11 +237,12 @@ def _resolve_base(override: Override, environments: Mapping[str, Environment]) -
         original = parse_requested(base.asked)
         if not isinstance(original, Override):
             raise UsageError(f"Packages of {base.name} can't be replaced: one of them comes from a source.")
-        packages = sort_packages([*original.packages, *override.packages])
+        packages = sort_packages([*original.packages, *override.packages], str(original.base))
         merged = parse_requested("+".join([str(original.base), *packages]))
         assert isinstance(merged, Override)
         return _resolve_base(merged, environments)
-    return replace(override, base=_read_request(base)), base
+    request = _read_request(base)
+    return replace(override, base=request, packages=sort_packages(override.packages, str(request))), base
 
 
 def _is_of_base(environment: Environment, override: Override, base: Environment) -> bool:
@@ -264,6 +261,12 @@ def load_saved(name: str) -> Environment | None:
     except (OSError, ValueError, TypeError):
         return None
     return environment if all(isinstance(value, str) for value in asdict(environment).values()) else None
+
+
+def _load_usable(name: str, known: Mapping[str, Environment]) -> Environment | None:
+    """Return the saved environment of this name, or None if there is none for the architecture of the catalog."""
+    saved = load_saved(name)
+    return saved if saved is not None and saved.architecture == next(iter(known.values())).architecture else None
 
 
 def get_folder() -> Path:

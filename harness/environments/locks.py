@@ -176,7 +176,7 @@ def write_lock(project: Project, environment: Environment, device: Device, build
     """
     path = lock_file(project, environment, device)
     text = resolve(project, environment, device, builds)
-    if path.is_file() and path.read_text(encoding="utf-8") == text:
+    if path.is_file() and path.read_bytes() == text.encode():
         return False
     if project.is_installed and not environment.asked:
         raise CannotRunHereError(
@@ -344,7 +344,7 @@ def _describe_base(base: str, sha256: str) -> str:
 
 def _is_outdated(project: Project, environment: Environment, device: Device) -> bool:
     """Return whether the wheel or the lock of the base has changed since this lock was written."""
-    text = lock_file(project, environment, device).read_text(encoding="utf-8")
+    text = lock_file(project, environment, device).read_text(encoding="utf-8", errors="replace")
     if environment.wheel and environment.wheel.partition("/")[0] not in text:
         return True
     name = name_lock(environment, device, environment.base)

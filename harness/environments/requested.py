@@ -283,11 +283,16 @@ def _parse_override(text: str) -> Override:
     requested = parse_requested(base)
     if not isinstance(requested, Named | Pinned | OnPython):
         raise _make_error(text, f"packages of {base!r} can't be replaced", _OVERRIDE_EXAMPLE)
-    return Override(requested, sort_packages(map(normalize, requirements)))
+    return Override(requested, sort_packages(map(normalize, requirements), base))
 
 
-def sort_packages(texts: Iterable[str]) -> list[str]:
-    """Return requirements in the order of their names, without a version first, because of `_split_packages`."""
+def sort_packages(texts: Iterable[str], base: str) -> list[str]:
+    """Return requirements in the order of their names, without a version first, because of `_split_packages`.
+
+    After a base with a version, a name alone would be part of the version, so the name gets a bound.
+    """
+    if re.search(_OPERATOR, base):
+        texts = [text if re.search(_OPERATOR, text) else f"{text}>=0" for text in texts]
     return sorted(texts, key=lambda text: (bool(re.search(_OPERATOR, text)), text))
 
 

@@ -30,6 +30,8 @@ _REQUIREMENTS = re.compile(r"(?:-r|--requirement)[ =]*(?P<file>\S.*)")
 _PYTHONS = ("3.6", *PYTHONS)
 #: A package in environment.yml: a channel, the name, its version and its build.
 _CONDA = re.compile(r"(?:[\w./-]+::)?([\w.-]+)\s*(?:(==?)\s*([^\s=,|*]+)(\.\*)?(?:=(\S+))?|([<>!~].*)?)")
+#: A condition about a group of packages, or an extra, in the marker of a lock file.
+_GROUP = re.compile(r"""(["'])(?P<name>[^"']+)\1 (?P<negation>not )?in (?:dependency_groups|extras)\b""")
 #: The advice for other files.
 _EXPORT_ADVICE = (
     "Pass requirements.txt, environment.yml, pylock.toml or uv.lock. Poetry and PDM write a requirements.txt with "
@@ -61,7 +63,7 @@ class PackageFile:
         `python` may be empty if no requirement depends on it.
         """
         version = python or _PYTHONS[-1]
-        texts = [_drop_marker(requirement) for requirement in self.others if applies(requirement, version)]
+        texts = [str(requirement).split(";")[0].strip() for requirement in self.others if applies(requirement, version)]
         return [*dict.fromkeys(texts)]
 
 
@@ -104,8 +106,9 @@ def _separate_tensorflow(requirements: Iterable[tuple[str, Requirement]]) -> Pac
             continue
         if canonicalize_name(requirement.name) not in TENSORFLOW:
             others.append(requirement)
-        elif parse_exact(requirement):
-            tensorflow = _drop_marker(requirement)
+        elif version := parse_exact(requirement):
+            # without extras, because harness adds the packages of CUDA for a GPU
+            tensorflow = f"{canonicalize_name(requirement.name)}=={version}"
         else:
             unpinned = f"{location}: {requirement.name} has no exact version."
     return PackageFile(tensorflow, tuple(others), unpinned)
@@ -200,15 +203,20 @@ def _read_uv(path: Path) -> Iterator[tuple[str, Requirement]]:
 
 
 def _read_pylock(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
-    """Read the packages of pylock.toml (PEP 751)."""
+    """Read the packages that are installed by default from pylock.toml (PEP 751), so no extras."""
     try:
-        packages = Pylock.from_dict(tomllib.loads(text)).packages
+        lock = Pylock.from_dict(tomllib.loads(text))
     except (PylockValidationError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} isn't a valid lock file (PEP 751): {error}.", _EXPORT_ADVICE) from None
-    for package in packages:
+
+    def choose_group(match: re.Match[str]) -> str:
+        is_installed = (match["name"] in (lock.default_groups or ())) != bool(match["negation"])
+        return f"os_name {'==' if is_installed else '!='} 'posix'"
+
+    for package in lock.packages:
         if package.version is None or not (package.wheels or package.sdist):
             raise _make_index_error(package.name, str(path))
-        marker = f" ; {package.marker}" if package.marker else ""
+        marker = _GROUP.sub(choose_group, f" ; {package.marker}") if package.marker else ""
         yield str(path), _parse_requirement(f"{package.name}=={package.version}{marker}", str(path))
 
 
@@ -228,7 +236,3 @@ def _make_index_error(text: str, location: str, *, is_quoted: bool = True) -> Us
         f"{location}: {repr(text[:80]) if is_quoted else 'the line'} {problem}.",
         "Write the packages with their versions instead of this line.",
     )
-
-
-def _drop_marker(requirement: Requirement) -> str:
-    return str(requirement).split(";")[0].strip()

@@ -33,8 +33,8 @@ def parse_requirement(text: str) -> Requirement:
     try:
         requirement = Requirement(text)
         applies(requirement, "3.11")
-    except RecursionError:
-        raise InvalidRequirement("the marker is nested too deeply") from None
+    except (RecursionError, LookupError):
+        raise InvalidRequirement("the marker is nested too deeply, or has an unknown variable") from None
     return requirement
 
 

@@ -28,7 +28,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from harness.environments import index
 from harness.environments.lock_overrides import split_blocks
 from harness.environments.requested import FromSource
-from harness.environments.requirements import applies
+from harness.environments.requirements import applies, parse_requirement
 from harness.files import create_file, get_wheel_path, read
 from harness.machine import git
 from harness.machine.uv import get_last_lines
@@ -236,13 +236,13 @@ def _read_requirements(path: Path, environment: Environment) -> list[str]:
             name = next(member for member in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", member))
             with archive.open(name) as file:
                 metadata = BytesParser().parsebytes(file.read(_METADATA_BYTES))
-        requirements = [Requirement(str(text)) for text in metadata.get_all("Requires-Dist") or ()]
+        requirements = [parse_requirement(str(text)) for text in metadata.get_all("Requires-Dist") or ()]
     except OSError:
         raise CannotRunHereError(
             f"The wheel of {environment.name} is no longer in the cache: {path}.",
             "Pass the source of the package again.",
         ) from None
-    except (zipfile.BadZipFile, StopIteration, InvalidRequirement, RecursionError) as error:
+    except (zipfile.BadZipFile, StopIteration, ValueError) as error:
         raise UsageError(f"{path.name} is not a valid wheel: {error or 'it has no METADATA'}.") from None
     return [
         f"{requirement.name}{requirement.specifier}"

@@ -126,7 +126,7 @@ class Snapshot:
 _Process = subprocess.CompletedProcess[bytes]
 
 #: Settings that keep git from starting programs that the configuration of somebody's repository names.
-_NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+_NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-c", "log.showSignature=false")
 
 
 def run_git(folder: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> _Process:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from harness.environments.requested import sort_packages
 from harness.model.environment import (
     TENSORFLOW,
     X86_64,
@@ -124,7 +125,8 @@ def _explain_no_packages(cell: Cell, scenario: Scenario, requirement: Requiremen
     packages = joined(missing)
     can_add = all(re.fullmatch(r"[\w-]+", package) and package not in TENSORFLOW for package in missing)
     options = f"Choose an environment with {packages}"
-    options += f", such as -e {environment.exact}+{'+'.join(missing)}" if can_add else "."
+    added = "+".join([environment.exact, *sort_packages(missing, environment.exact)])
+    options += f", such as -e {added}" if can_add else "."
     return need.reason or f"needs {packages}", need.advice or options
 
 

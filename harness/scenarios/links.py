@@ -5,6 +5,7 @@ import re
 import shutil
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import unquote
 
 from harness.files import DOWNLOADS, get_cache_dir, write_atomically
 from harness.machine import child_process, git
@@ -21,7 +22,8 @@ _GIST = re.compile(
 )
 _FILE = re.compile(
     rf"https://(?:github\.com|colab\.research\.google\.com/github|raw\.githubusercontent\.com)/"
-    rf"(?P<repository>{_PATH_PART}/{_PATH_PART})/(?:blob/|raw/)?(?P<revision>{_PATH_PART})/(?P<path>[^?#]+\.\w+)"
+    rf"(?P<repository>{_PATH_PART}/{_PATH_PART})/(?:blob/|raw/)?(?P<revision>(?:refs/\w+/)?{_PATH_PART})/"
+    r"(?P<path>[^?#]+\.\w+)"
 )
 
 #: Files of a gist that can be run.
@@ -80,8 +82,9 @@ def fetch(link: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     snapshot.export(folder)
-    files = [folder / name] if name else sorted(path for path in folder.iterdir() if path.suffix in _CODE)
-    if len(files) != 1 or not files[0].is_file():
+    paths = [folder / unquote(name)] if name else sorted(path for path in folder.iterdir() if path.suffix in _CODE)
+    files = [path for path in paths if path.is_file() and path.resolve().is_relative_to(folder.resolve())]
+    if len(files) != 1:
         listed = " ".join(str(path) for path in files)
         raise UsageError(f"{url} has {len(files)} files with code.", f"Pass one of them: {listed}" if files else advice)
     return files[0]

@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.files import parse_json
 from harness.model.errors import FileError, Problem
+from harness.package_data import load_kit_module
 from harness.scenarios.pasted import NOTEBOOK_LINE, find_error
 
 #: Line magics that only affect the notebook's page. Later lines don't need them.
@@ -200,10 +201,8 @@ def _suggest_replacement(command: str) -> str:
 
 def _find_page_problems(lines: list[str]) -> list[tuple[str, str]]:
     """Return the problems of a cell that uses widgets or functions of IPython, each with advice."""
-    try:
-        nodes = list(ast.walk(ast.parse("\n".join(lines))))
-    except (SyntaxError, ValueError):
-        return []
+    tree = load_kit_module("names").parse("\n".join(lines))
+    nodes = list(ast.walk(tree)) if tree else []
     imported = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     imported += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
     page_modules = [name for name in imported if f"{name}.".startswith(_PAGE_MODULES)]

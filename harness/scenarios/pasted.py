@@ -324,8 +324,8 @@ def _find_valid_length(lines: Sequence[str]) -> int:
     while end:
         masked, error = mask(lines[:end])
         if error is None:
-            tree = ast.parse("\n".join(masked))
-            code = [node for node in tree.body if not _is_word(node)]
+            tree = load_kit_module("names").parse("\n".join(masked))
+            code = [node for node in (tree.body if tree else ()) if not _is_word(node)]
             return (code[-1].end_lineno or 0) if code else 0
         end = min(error, end - 1)
     return 0

@@ -25,18 +25,19 @@ _KERAS = ".keras"
 def map_files(listed: Sequence[Path], script: Path) -> dict[str, Path]:
     """Return the listed files by their paths in a launch, relative to the script. A folder stands for all its files.
 
-    Raises UsageError if a folder has too many files.
+    If several files have the same path in a launch, the first one counts. Raises UsageError if a folder has too many
+    files.
     """
     files: dict[str, Path] = {}
     for path in listed:
         target = _get_relative_path(path, script)
         if not path.expanduser().is_dir():
-            files[target] = path
+            files.setdefault(target, path)
             continue
         folder_files = _list_files(path.expanduser())
         if len(folder_files) > MOST_FILES:
             raise UsageError(f"The folder {path} has more than {MOST_FILES:,} files.", "Pass a smaller folder.")
-        files |= {f"{target}/{name}": file for name, file in folder_files.items()}
+        files = {f"{target}/{name}": file for name, file in folder_files.items()} | files
     return files
 
 

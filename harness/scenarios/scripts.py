@@ -212,6 +212,8 @@ def check(script: Script) -> bool:
     except SyntaxError as error:
         sentence = _describe_syntax_error(error)
         raise FileError([make_problem(script.path, script.text, error.lineno or 1, sentence)]) from None
+    except (RecursionError, MemoryError):
+        raise FileError([Problem(script.path, 0, "The code is nested too deeply to find its steps.")]) from None
     except (marks.MarkError, ValueError) as error:
         line = re.match(r"line (\d+): ", str(error))
         text = str(error)[line.end() if line else 0 :]

@@ -44,7 +44,8 @@ def _make_header(name: str, parsed: Mapping[str, Scenario], files: Sequence[str]
     axes = _share_axes(name, old, new)
 
     def is_shared(point: Axes) -> bool:
-        return all(axis not in axes or value in axes[axis] for axis, value in point.items())
+        # a setting is an axis of the generated scenario only if it has a default
+        return all(value in axes[axis] if axis in axes else axis in new.default for axis, value in point.items())
 
     tables: dict[str, Any] = dict(axes)
     for axis, sweep in new.sweeps.items():

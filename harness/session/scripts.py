@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.environments.adhoc import add_requested
 from harness.environments.catalog import load_environments
 from harness.environments.locks import load_lock
-from harness.environments.requested import Files, parse_requested
+from harness.environments.requested import Files, parse_requested, sort_packages
 from harness.environments.requirement_files import PackageFile, read
 from harness.model.defaults import ROUNDS, SCRIPT_BUDGET
 from harness.model.environment import Device, find_unmet
@@ -136,8 +136,14 @@ def read_scan(texts: Sequence[str]) -> Mapping[str, Sequence[str]]:
 def _check_script(script: Script, environments: Sequence[str], project: Project) -> tuple[Script, list[str]]:
     """Return a script with its files and its needs, and sentences about files and doubtful names. Raises FileError."""
     texts, path = [*(script.programs.values() or [script.text])], script.path
-    listed_files = {file.expanduser().absolute() for file in script.files}
-    found_files = [file for file in script_files.find_beside(path, "\n".join(texts)) if file not in listed_files]
+    listed = script_files.map_files(script.files, path)
+    for file in script.files:
+        for target, source in script_files.map_files([file], path).items():
+            if listed[target].expanduser().resolve() != source.expanduser().resolve():
+                text = f"--with {file}: launches would get {listed[target]} and {source} as the same file, {target}."
+                raise UsageError(text, "Rename one of the files.")
+    beside, folder = script_files.find_beside(path, "\n".join(texts)), path.absolute().parent
+    found_files = [file for file in beside if file.relative_to(folder).as_posix() not in listed]
     files = [*script.files, *found_files]
     names = {name for file in files for name in (file.stem, file.name)}
     catalog = load_environments(project)
@@ -227,7 +233,7 @@ def _add_packages(base: str, separator: str, files: Sequence[PackageFile], proje
     packages = [text for file in files for text in file.list_requirements(python)]
     if base in catalog:
         packages = find_unmet(packages, load_lock(project, catalog[base], Device.CPU).lock.pins)
-    return separator.join([base, *packages])
+    return separator.join([base, *(sort_packages(packages, base) if separator == "+" else packages)])
 
 
 def _add_needed(script: Script, asked: Request, project: Project) -> tuple[list[str], list[str]]:

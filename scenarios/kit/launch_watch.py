@@ -28,9 +28,12 @@ BEFORE, SHARE = 2.0, 0.1
 # The most memory readings. If there are more, every second one is left out.
 POINTS = 120
 
-# Linux system calls on x86-64: timed sleeps (nanosleep, clock_nanosleep, select, pselect6, poll, ppoll, epoll_wait,
-# epoll_pwait), and futex, whose fourth argument is a time limit.
-SLEEPS, FUTEX = {"35", "230", "23", "270", "7", "271", "232", "281"}, "202"
+# Linux system calls per architecture: timed sleeps (nanosleep, clock_nanosleep, pselect6, ppoll, epoll_pwait and, on
+# x86-64, select, poll, epoll_wait), and futex, whose fourth argument is a time limit.
+CALLS = {
+    "x86_64": ({"35", "230", "270", "271", "281", "23", "7", "232"}, "202"),
+    "aarch64": ({"101", "115", "72", "73", "22"}, "98"),
+}
 
 TASKS = "/proc/self/task"
 
@@ -96,13 +99,14 @@ def is_waiting(tasks=TASKS):
     """
     try:
         main = str(os.getpid())
+        sleeps, futex = CALLS[os.uname().machine]
         for thread in os.listdir(tasks):
             with open(os.path.join(tasks, thread, "syscall")) as file:
                 number, *arguments = file.read().split()
-            if number in SLEEPS or (thread == main and number == FUTEX and int(arguments[3], 16)):
+            if number in sleeps or (thread == main and number == futex and int(arguments[3], 16)):
                 return False
         return not any(is_active(process) for process in os.listdir("/proc") if process.isdigit() and process != main)
-    except (OSError, ValueError, IndexError):
+    except (OSError, ValueError, LookupError):
         return False
 
 

@@ -76,7 +76,9 @@ def instrument(source, path, functions=()):
                 node.func = ast.copy_location(clock("timed", node.func), node.func)
             else:
                 decorate(node)
-    return ast.fix_missing_locations(tree), bool(targets or functions)
+    if not (targets or functions):
+        return tree, False
+    return ast.fix_missing_locations(tree), True
 
 
 def target(tree, found, at):

@@ -151,7 +151,7 @@ def parse(source):
 def read(source):
     """Return what a script contains; nothing if it isn't valid Python."""
     names, tree = Names(), parse(source)
-    nodes = list(walk(tree, "")) if tree else []
+    nodes = list(walk(tree)) if tree else []
     imports = [alias for node, _ in nodes if isinstance(node, ast.Import) for alias in node.names]
     tensorflow = {alias.asname or alias.name for alias in imports if alias.name == "tensorflow"}
     for node, place in nodes:
@@ -174,27 +174,29 @@ def complete(source):
     return definitions
 
 
-def walk(node, place):
-    """Yield each node, and its place: empty if it always runs, otherwise FUNCTION or CONDITION."""
-    for child in ast.iter_child_nodes(node):
-        yield child, place
-        inner = place
-        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            inner = place or FUNCTION
-        elif isinstance(child, (ast.If, ast.Try, ast.IfExp, ast.BoolOp)) and not is_main(child):
-            inner = CONDITION
-        yield from walk(child, inner)
+def walk(tree):
+    """Yield each node, and its place: empty if it always runs, otherwise FUNCTION or CONDITION.
+
+    The nodes are in the order of the text. This isn't recursive, because the code can be nested deeply.
+    """
+    stack = [(tree, "")]
+    while stack:
+        node, place = stack.pop()
+        yield node, place
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            place = place or FUNCTION
+        elif isinstance(node, (ast.If, ast.Try, ast.IfExp, ast.BoolOp)) and not is_main(node):
+            place = CONDITION
+        children = list(ast.iter_child_nodes(node))
         # the statement that a converted %timeit times, or that `timeit.timeit` gets as a text
-        if isinstance(child, ast.Call) and getattr(child.func, "attr", "") == "timeit":
-            for argument in child.args[:2]:
-                statement = parse(text(argument))
-                if statement:
-                    yield from walk(statement, inner)
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "timeit":
+            children += filter(None, (parse(text(argument)) for argument in node.args[:2]))
+        stack += [(child, place) for child in reversed(children)]
 
 
 def is_main(node):
     """Return whether a statement is `if __name__ == "__main__":`."""
-    return isinstance(node, ast.If) and "__main__" in ast.dump(node.test)
+    return isinstance(node, ast.If) and "__main__" in map(text, ast.walk(node.test))
 
 
 def text(node):

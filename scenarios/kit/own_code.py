@@ -5,6 +5,7 @@ It reads the script's syntax tree. It imports no other module of the kit, becaus
 
 import ast
 import re
+import warnings
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -20,11 +21,20 @@ ADVICE = {
 }
 
 
+def parse(source):
+    """Return the syntax tree of a text, or None if it isn't valid Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
 def kind(source):
     """Return the kind of a script, which shows what it does as the main module. Invalid Python counts as CODE."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
+    tree = parse(source)
+    if tree is None:
         return CODE
     if benchmarks(tree) and (is_passive(tree.body) or runs_test_main(tree)):
         return BENCHMARKS
@@ -40,8 +50,10 @@ def wrong_guard(source):
 
     The name of a script is `__main__`, so code under another name never runs.
     """
-    tree = ast.parse(source)
-    guards = [node for node in tree.body if guarded_name(node) not in (None, "__main__") and not node.orelse]
+    tree = parse(source)
+    guards = [
+        node for node in (tree.body if tree else ()) if guarded_name(node) not in (None, "__main__") and not node.orelse
+    ]
     if guards and is_passive(node for node in tree.body if node not in guards):
         return guards[0].lineno, guarded_name(guards[0])
     return None
@@ -130,12 +142,9 @@ def text_of(node):
 
 def benchmarked_tests(source):
     """Return the names of the functions that pytest-benchmark runs: tests with its fixture `benchmark`."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return []
+    tree = parse(source)
     return [
         name
-        for name, function in functions(tree)
+        for name, function in (functions(tree) if tree else ())
         if re.match(r"(Test\w*\.)?test", name) and "benchmark" in [argument.arg for argument in function.args.args]
     ]

@@ -72,7 +72,7 @@ def installed_packages():
     second.
     """
     packages = {}
-    for folder in sys.path:
+    for folder in filter(None, sys.path):
         for kind, metadata in (("dist-info", "METADATA"), ("egg-info", "PKG-INFO")):
             for path in sorted(glob.glob(os.path.join(glob.escape(folder), "*." + kind))):
                 name, version = read_metadata(os.path.join(path, metadata) if os.path.isdir(path) else path)

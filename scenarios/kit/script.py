@@ -170,7 +170,8 @@ def compile_script(name, source, path, functions):
     """Return the script's code object, and whether it has steps. Raises ScriptFailed."""
     try:
         tree, has_steps = marks.instrument(source, path, functions)
-        code = compile(tree, path, "exec", dont_inherit=True)
+        # the text if possible, because Python compiles deeper nesting in a text than in a tree
+        code = compile(tree if has_steps else source, path, "exec", dont_inherit=True)
     except SyntaxError as error:
         location = describe_line(name, source, error.lineno or 1)
         raise ScriptFailed("{}: {} ({})".format(type(error).__name__, error.msg, location)) from None
@@ -239,12 +240,29 @@ def translate_argument(argument):
 
 def wait_for_others():
     """Wait for threads and child processes as Python does when it ends."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
+    waits = [end_executors, join_threads]  # before Python 3.9, executors end last
+    for wait in waits if sys.version_info >= (3, 9) else reversed(waits):
+        wait()
     processes = sys.modules.get("multiprocessing.util")
     if processes is not None:
         processes._exit_function()
+
+
+def end_executors():
+    """End the workers of executors after their work. They wait for more work until Python ends."""
+    for kind in ("thread", "process"):
+        executors = sys.modules.get("concurrent.futures." + kind)
+        if executors is not None:
+            executors._python_exit()
+
+
+def join_threads():
+    """Wait for the other threads, and for threads that these start."""
+    current, threads = threading.current_thread(), [None]
+    while threads:
+        threads = [thread for thread in threading.enumerate() if thread is not current and not thread.daemon]
+        for thread in threads:
+            thread.join()
 
 
 class Output:

@@ -164,6 +164,21 @@ def test_only_known_or_trusted_source_packages_are_built_and_none_in_a_dry_run(p
     assert trace.exists()
 
 
+def test_a_package_without_a_version_can_be_added_to_a_saved_environment_of_the_same_architecture(
+    package_index, project
+):
+    package_index.add(wheel("tensorflow", "2.15.0"))
+    for name in ("psutil-5.9.0", "numpy-1.26.2"):
+        package_index.add(f"{name}-py3-none-any")
+    saved = request("tensorflow==2.15.0")
+    environment = request(f"{saved.name}+psutil")
+    assert adhoc.find_base(environment, KNOWN) == saved
+    assert request(environment.asked) == request(f"{saved.name}+psutil") == environment
+    assert request(f"{environment.name}+numpy").asked == "tensorflow==2.15.0+numpy>=0+psutil>=0"
+    other = {name: replace(known, architecture="arm64") for name, known in KNOWN.items()}
+    assert "Unknown environment" in catch_text(UsageError, request, f"{saved.name}+psutil", other)
+
+
 def test_what_does_not_resolve_is_told_and_names_globs_and_files_are_left_alone(package_index, project):
     package_index.add(wheel("tensorflow_cpu", "2.15.0"), requires=["numpy>=1.23"])
     package_index.add(wheel("tensorflow", "2.15.0"))

@@ -95,6 +95,7 @@ def test_a_wrong_catalogue_gets_a_sentence_that_says_where(tmp_path, snapshot):
         "a date": bake(GOOD.replace("2019-09-01T00:00:00Z", "2019-09-01")),
         "GPU code": bake(GOOD.replace('"sm_35 compute_70"', '"7.0"')),
         "a date of CUDA": bake(GOOD + ', cuda_as_of = "2022-12-01"'),
+        "a version": bake(GOOD.replace('"1.14.0"', '"latest"')),
         "a Python": bake(GOOD.replace('"3.7"', '"3"')),
         "a name": bake(GOOD.replace("tf1.14", "../tf")),
         "a number": bake(GOOD.replace('"3.7"', "3.7")),

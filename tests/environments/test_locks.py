@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+from harness.environments import locks
 from harness.environments.catalog import load_environments
 from harness.environments.locks import load_lock, lock_file
 from harness.model.environment import ARM64, X86_64, Device, Environment, installed, normalize, pins
@@ -43,7 +44,7 @@ def test_the_projects_locks_are_those_of_its_environments_and_hold_what_they_nam
             assert "tensorflow-cpu" not in lock.pins
 
 
-def test_a_lock_that_is_missing_or_pins_nothing_is_refused(tmp_path, snapshot):
+def test_a_lock_that_is_missing_or_pins_nothing_is_refused(tmp_path, monkeypatch, snapshot):
     environment = Environment(name="tf9.9", tensorflow="9.9.0", python="3.11", as_of="2030-01-01T00:00:00Z")
     project = Project(tmp_path)
 
@@ -61,5 +62,9 @@ def test_a_lock_that_is_missing_or_pins_nothing_is_refused(tmp_path, snapshot):
     lines = ("numpy>=1.16", "-r other.txt", "numpy @ file:x", "\xff", "SIX==1.2")
     errors |= {line: refuse(f"{good}{line}\n".encode("latin-1")) for line in lines}
     assert errors == snapshot
+    # the advice works too, also if the file has no text
+    lock.write_bytes(b"\xff")
+    monkeypatch.setattr(locks, "resolve", lambda *_: good)
+    assert locks.write_lock(project, environment, Device.CPU)
     for line in ("numpy==1.16.4 --index-url x", "--extra-index-url x", "    --hash=sha256:ab"):
         assert ":5: " in refuse(f"{good}{line}\n".encode())

@@ -32,6 +32,15 @@ def test_files_have_the_requirements_that_apply(tmp_path, snapshot):
     file = read(write(tmp_path, "r.txt", f'x==1 ; python_version >= "{PYTHONS[-1]}"\ny==2'))
     assert file.depends_on_python
     assert (file.list_requirements(PYTHONS[-1]), file.list_requirements("3.11")) == (["x==1", "y==2"], ["y==2"])
+    # of TensorFlow, without the extra for GPUs, which harness adds itself
+    assert read(write(tmp_path, "r.txt", "tensorflow[and-cuda]==2.15")).tensorflow == "tensorflow==2.15"
+    # of a lock, the groups that are installed by default
+    package = "[[packages]]\nname = '{0}'\nversion = '1'\nmarker = \"'{1}' {2} dependency_groups\"\n"
+    package += "[[packages.wheels]]\nurl = 'https://example.org/{0}-1-py3-none-any.whl'\nhashes = {{sha256 = 'ab'}}\n"
+    rows = (("a", "b", "in"), ("b", "c", "in"), ("c", "b", "not in"), ("d", "a", "not in"))
+    packages = "".join(package.format(*row) for row in rows)
+    text = f"lock-version = '1.0'\ncreated-by = 'x'\ndefault-groups = ['b']\n{packages}"
+    assert read(write(tmp_path, "pylock.toml", text)).list_requirements("") == ["a==1", "d==1"]
     # and without TensorFlow
     assert describe(write(tmp_path, "r.txt", "numpy==1.26.4")) == ("", ["numpy==1.26.4"], ["numpy==1.26.4"], False)
 
@@ -55,6 +64,7 @@ REFUSED = [
     ("r.txt", "tensorflow==" + "9" * 5000),
     ("r.txt", f'x==1; python_version > "{"9" * 5000}"'),
     ("r.txt", 'x==1; os_name ~= "posix"'),
+    ("r.txt", 'x==1; "a" in extras'),
     ("r.txt", "-r \x00"),
     ("e.yml", "dependencies: [numpy=1.26.4=py311h64a7726_0]"),
     ("e.yml", "dependencies: {numpy: 1}"),

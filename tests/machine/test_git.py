@@ -95,6 +95,19 @@ def test_all_files_of_a_commit_are_exported_whatever_is_left_out_of_archives(rep
     assert files(git.read_commit(tmp_path / "bare", "main"), tmp_path / "copy") == exported
 
 
+def test_a_signature_is_not_checked_even_if_git_shows_signatures(repository, tmp_path):
+    program = tmp_path / "gpg"
+    program.write_text("#!/bin/sh\necho checked >&2\n")
+    program.chmod(0o755)
+    repository.git("config", "log.showSignature", "true")
+    repository.git("config", "gpg.program", str(program))
+    signature = "\ngpgsig -----BEGIN PGP SIGNATURE-----\n x\n -----END PGP SIGNATURE-----\n\n"
+    commit = repository.folder / "commit"
+    commit.write_text(repository.git("cat-file", "commit", "HEAD").replace("\n\n", signature, 1))
+    signed = repository.git("hash-object", "-t", "commit", "-w", str(commit)).strip()
+    assert git.read_commit(repository.folder, signed).instant == git.read_commit(repository.folder, "HEAD").instant
+
+
 def test_a_repository_that_a_hook_names_is_not_used(repository, tmp_path, monkeypatch):
     other = SourceRepository(tmp_path / "other")
     other.commit("CALLS = 2\n")

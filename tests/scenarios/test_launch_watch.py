@@ -2,6 +2,7 @@
 
 import os
 import threading
+from types import SimpleNamespace
 
 import pytest
 from kit import launch_watch as watch
@@ -44,12 +45,16 @@ def test_a_timed_sleep_is_no_endless_wait(tmp_path, monkeypatch):
     thread = tmp_path / str(os.getpid())
     thread.mkdir()
     monkeypatch.setattr(watch, "is_active", lambda process: False)
-    calls = {
-        "202 0x1 0x189 0x0 0x0 0x0 0x0 0x1 0x2": True,
-        "202 0x1 0x189 0x0 0x7ffd 0x0 0x0 0x1 0x2": False,
-        "230 0x0 0x0 0x7ffd 0x0 0x0 0x0 0x1 0x2": False,
-        "": False,
-    }
-    for call, waits in calls.items():
-        (thread / "syscall").write_text(call)
-        assert watch.is_waiting(str(tmp_path)) is waits, call
+    for machine, futex, sleep in (("x86_64", 202, 230), ("aarch64", 98, 115)):
+        monkeypatch.setattr(os, "uname", lambda machine=machine: SimpleNamespace(machine=machine))
+        calls = {
+            f"{futex} 0x1 0x189 0x0 0x0 0x0 0x0 0x1 0x2": True,
+            f"{futex} 0x1 0x189 0x0 0x7ffd 0x0 0x0 0x1 0x2": False,
+            f"{sleep} 0x0 0x0 0x7ffd 0x0 0x0 0x0 0x1 0x2": False,
+            "": False,
+        }
+        for call, waits in calls.items():
+            (thread / "syscall").write_text(call)
+            assert watch.is_waiting(str(tmp_path)) is waits, call
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="riscv64"))
+    assert not watch.is_waiting(str(tmp_path))

@@ -64,16 +64,19 @@ def test_an_issue_is_downloaded_by_gh_or_to_be_copied_and_is_somebody_elses_code
 @pytest.mark.slow
 def test_gists_and_files_are_downloaded_by_git(github):
     commit(github / "0123456789abcdef.git", "bench.py")
-    commit(github / "name.git", "deep/bench.py", "other.py")
+    commit(github / "name.git", "deep/bench.py", "other.py", "my notes.py")
     for link, name in (
         (GIST, "bench.py"),
         (FILE, "deep/bench.py"),
         (FILE.replace("github.com", "colab.research.google.com/github"), "deep/bench.py"),
+        ("https://raw.githubusercontent.com/owner/name/refs/heads/main/my%20notes.py", "my notes.py"),
     ):
         path = links.fetch(Path(link))
         assert (str(path).endswith(name), path.read_text()) == (True, "print(1)\n")
     commit(github / "0123456789abcdef.git", "second.ipynb")
     assert "2 files with code" in catch_text(UsageError, links.fetch, Path(GIST))
+    for name in ("absent.py", "../../../../../etc/apt/apt.conf.d/x.py", "..%2f..%2fx.py"):
+        assert "0 files with code" in catch_text(UsageError, links.fetch, Path(FILE.replace("deep/bench.py", name)))
     assert "cannot be fetched" in catch_text(CannotRunHereError, links.fetch, Path(f"{GIST}99"))
 
 

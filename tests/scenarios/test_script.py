@@ -88,6 +88,25 @@ if __name__ == "__main__":
     assert sorted(launched.observed("output")["lines"]) == ["3", "process", "thread"]
 
 
+def test_executors_end_although_the_script_does_not_end_them_and_threads_can_start_others(script):
+    source = """
+import multiprocessing, sys, threading, time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+sys.path.append(None)
+fork = multiprocessing.get_context("fork")
+executors = ThreadPoolExecutor(1), ProcessPoolExecutor(1, mp_context=fork)
+print(*(executor.submit(abs, -3).result() for executor in executors), flush=True)
+def start():
+    time.sleep(0.05)
+    first = threading.current_thread()
+    threading.Thread(target=lambda: (first.join(), print("started later"))).start()
+threading.Thread(target=start).start()
+"""
+    launched = script(source)
+    assert launched.end["status"] == "ok", launched.stderr
+    assert launched.observed("output")["lines"] == ["3 3", "started later"]
+
+
 FAILURES = {
     "missing file": "x = 1\nopen('absent.csv')",
     "missing module": "import absent.module",

@@ -109,7 +109,8 @@ def test_a_folder_is_brought_with_its_files_and_the_paths_are_kept(tmp_path, mon
     assert list(script_files.map_files([tmp_path / "data/a/train.csv"], here.path)) == ["data/a/train.csv"]
     elsewhere = replace(here, path=Path("/elsewhere/mine.py"))
     assert list(script_files.map_files([Path("other/b.csv")], elsewhere.path)) == ["other/b.csv"]
-    assert list(script_files.map_files([tmp_path / "other/b.csv"], elsewhere.path)) == ["b.csv"]
+    files = [tmp_path / "other/b.csv", Path("b.csv")]
+    assert script_files.map_files(files, elsewhere.path) == {"b.csv": files[0]}
 
 
 def test_local_modules_and_named_data_are_found_and_nothing_outside_of_the_folder(tmp_path):
@@ -224,6 +225,10 @@ def test_what_is_wrong_in_a_script_is_told_before_anything_is_launched(tmp_path,
     path.write_bytes(b"# -*- coding: latin-1 -*-\nx = 'caf\xe9'\n")
     errors.append(catch_text(FileError, script_sources.read, path).replace(str(tmp_path), ""))
     assert errors == snapshot
+    deep = "x = " + "+".join(["1"] * 1500)
+    assert not scripts.check(script(deep))
+    assert scripts.add_runner(script(deep)) == (script(deep), [])
+    assert "deep" in catch_text(FileError, scripts.check, script(f"{deep}\n# harness: step\nx = 2"))
     for line in ("print `x`", "print x", "raise E, 'no'", "if x <> 1: pass", "x = 10L", "x = 0755"):
         assert "Python 2" in catch_text(FileError, scripts.check, script(line)), line
 

@@ -61,6 +61,7 @@ def test_a_function_that_does_not_fit_its_header_is_told_with_its_line(snapshot)
     assert "Python 3.6" in problem
     # what a newer Python has is right where only that is claimed
     assert problems(walrus, HEADER.replace("3.6", "3.9")) == []
+    assert "recursion" in problems("x = " + "+".join(["1"] * 5000))[0]
     # an axis that the header has wrong is not told again
     header = HEADER.replace('["graph", "eager"]', "[]")
     assert len(problems("def scenario(bench, mode='graph', size='1'): pass", header)) == 1

@@ -92,6 +92,16 @@ def test_a_sweep_has_the_numbers_of_both_versions_and_the_newer_unit():
     assert (scenario.axes["size"], scenario.sweeps["size"].unit) == (["1", "32"], "numbers")
 
 
+def test_a_setting_that_is_no_axis_any_more_is_named_nowhere():
+    setting = (
+        "# [[tool.harness.exclude]]\n# xla = 'on'\n# [[tool.harness.compare]]\n# along = 'xla'\n# plus = 'on'\n#\n"
+    )
+    needs = setting + "# [[tool.harness.needs]]\n# when = { xla = 'on' }\n# requires = ['tensorflow>=2.5']\n#\n"
+    newer = change(version(), "# [[tool.harness.needs]]", f"{needs}# [[tool.harness.needs]]")
+    scenario = load_scenario(write_side_by_side("sums", newer, newer))
+    assert "xla" not in str([scenario.axes, scenario.exclude, scenario.needs])
+
+
 def test_versions_that_do_not_ask_the_same_are_refused(snapshot):
     axis = version()["sums.py"].replace(b"# call =", b"# how =").replace(b"# call", b"# how")
     side = {"sums.py": version()["sums.py"].replace(b"call", b"side")}

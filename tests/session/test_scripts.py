@@ -23,6 +23,9 @@ def test_packages_of_a_file_are_added_to_each_release_if_they_apply_in_its_pytho
     packages.write_text("numpy<2\n")  # which both have
     request, _ = make_request(Script(path=script), Request(environments=["tf1.14", "tf2.15", str(packages)]))
     assert request.environments == ["tf1.14", "tf2.15"]
+    packages.write_text("numpy==1.16.4\nobjgraph\n")
+    request, _ = make_request(Script(path=script), Request(environments=["tf2.15", "tf2.15+six==1", str(packages)]))
+    assert request.environments == ["tf2.15+objgraph+numpy==1.16.4", "tf2.15+six==1+numpy==1.16.4+objgraph>=0"]
     with pytest.raises(UsageError, match="doesn't contain TensorFlow"):
         make_request(Script(path=script), Request(environments=[str(packages)]))
 
@@ -70,6 +73,24 @@ def test_a_function_without_a_name_is_refused(tmp_path):
     for name in ("", " "):
         with pytest.raises(UsageError, match="--function ''"):
             make_request(Script(path=script, functions=["print", name]), Request(environments=["tf2.15"]))
+
+
+def test_a_file_of_the_user_comes_before_a_file_beside_the_script(tmp_path):
+    folders = [tmp_path / name for name in ("one", "other", "script")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "helper.py").write_text(f"NAME = {folder.name!r}\n")
+    script = folders[2] / "mine.py"
+    script.write_text("import helper\n")
+
+    def request(*files: Path):
+        return make_request(Script(path=script, files=files), Request(environments=["tf2.15"]))
+
+    made, sentences = request(folders[0] / "helper.py", folders[0] / "../one/helper.py")
+    assert Path(made.scenarios[0]).with_name("helper.py").read_text() == "NAME = 'one'\n"
+    assert not any("also get" in sentence for sentence in sentences)
+    with pytest.raises(UsageError, match="as the same file"):
+        request(*(folder / "helper.py" for folder in folders[:2]))
 
 
 def test_a_thread_setting_on_one_core_is_said_before_the_run(tmp_path):
