@@ -35,6 +35,10 @@ def test_the_sentence_names_the_releases_between_which_something_changed(snapsho
         "faster": release_changes.describe(measure(tf1_15=0.5, tf2_0=0.25)),
         "never": release_changes.describe(measure(tf1_15=1.0, tf2_0=1.0)),
         "two calls": release_changes.describe(measure(("fit", "predict"), tf1_15=1.0, tf2_0=2.0)),
+        "more lines than the sentence or the chart": [
+            release_changes.describe(measure([f"call{at}" for at in range(count)], tf1_15=1.0, tf2_0=2.0))[-30:]
+            for count in (3, 4, 10)
+        ],
         "two releases": release_changes.describe(measure(tf2_0=2.0)),
     } == snapshot
 
