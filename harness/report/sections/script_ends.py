@@ -37,7 +37,8 @@ def describe_failures(results: Results, scenario: Scenario) -> Iterator[str]:
             ending = f"{'sometimes ' if missing.partial else ''}{STATUS_PHRASES[missing.status]} in {joined(names)}"
             advice = f" {missing.advice}" if missing.status not in (Status.FAILED, Status.NOT_AVAILABLE) else ""
             usage = _measure_until_end(results, missing) if missing.status is not Status.NOT_AVAILABLE else ""
-            yield f"{scenario.script} {ending}: {missing.reason.rstrip('.')}{usage}.{advice}"
+            reason = missing.reason.rstrip(".") or "no reason was recorded"
+            yield f"{scenario.script} {ending}: {reason}{usage}.{advice}"
 
 
 def _measure_until_end(results: Results, missing: Missing) -> str:
