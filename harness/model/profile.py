@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from harness.model.numbers import Count, Seconds, Some
+
 SCHEMA = 1
 
 
@@ -28,9 +30,9 @@ class Caller(NamedTuple):
     """
 
     place: int
-    calls: int
-    own: float
-    cumulative: float
+    calls: Count
+    own: Seconds
+    cumulative: Seconds
 
 
 class Function(NamedTuple):
@@ -43,10 +45,10 @@ class Function(NamedTuple):
     file: str
     line: int
     name: str
-    calls: int
-    primitive: int
-    own: float
-    cumulative: float
+    calls: Count
+    primitive: Count
+    own: Seconds
+    cumulative: Seconds
     callers: Sequence[Caller] = ()
 
 
@@ -60,12 +62,12 @@ class Profile:
     """
 
     part: Part
-    calls: int
-    seconds: float
+    calls: Some
+    seconds: Seconds
     functions: Sequence[Function]
-    steps: int = 1
-    plain_seconds: float | None = None
-    stacks: Sequence[tuple[float, Sequence[int]]] = ()
+    steps: Some = 1
+    plain_seconds: Seconds | None = None
+    stacks: Sequence[tuple[Seconds, Sequence[int]]] = ()
     schema: int = SCHEMA
 
     @property

@@ -15,7 +15,7 @@ _MAX_CPUS = 8192
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
-_PLURALS = {"is": "are", "was": "were", "has": "have", "differs": "differ"}
+_PLURALS = {"is": "are", "was": "were", "has": "have", "differs": "differ", "changes": "change"}
 
 
 def escape(text: str, keep: str = "") -> str:
@@ -55,7 +55,7 @@ def escape_json(text: str) -> str:
 def counted(count: int, noun: str, verb: str = "") -> str:
     """Return a count with its noun: `1 round`, `2 launches`. With a verb (in the singular): `1 cell is`."""
     if count != 1:
-        noun, verb = noun + ("es" if noun.endswith("ch") else "s"), _PLURALS.get(verb, "")
+        noun, verb = noun + ("es" if noun.endswith(("ch", "ss")) else "s"), _PLURALS.get(verb, verb)
     return f"{count:,} {noun} {verb}".rstrip()
 
 

@@ -4,14 +4,14 @@ The renderers for Markdown, the page and the terminal know only blocks, not the 
 isn't escaped: each renderer escapes it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from enum import Flag, auto
 from itertools import zip_longest
 from typing import Generic, TypeVar
 
 from harness.model.scenario import Cell
-from harness.report.charts.vega import Picture
+from harness.report.charts.vega import Picture, number_names
 
 
 class Where(Flag):
@@ -241,17 +241,29 @@ def find_pictures(sections: Iterable[Section]) -> list[Picture]:
 
 def remove_pictures(sections: Sequence[Section], reason: str) -> list[Section]:
     """Return the sections without their charts. The first section ends with the reason `reason`."""
-
-    def drop_pictures(blocks: Iterable[Block]) -> Iterator[Block]:
-        for block in blocks:
-            if isinstance(block, Folded):
-                inner_blocks = list(drop_pictures(block.blocks))
-                yield from [replace(block, blocks=inner_blocks)] if inner_blocks else []
-            elif not isinstance(block, Figure):
-                yield block
-
-    first, *others = [replace(section, blocks=list(drop_pictures(section.blocks))) for section in sections]
+    first, *others = [replace(section, blocks=list(_replace_pictures(section.blocks, {}))) for section in sections]
     return [replace(first, blocks=[*first.blocks, Text(reason, where=FILES)]), *others]
+
+
+def number_pictures(sections: Sequence[Section]) -> list[Section]:
+    """Return the sections with charts that have distinct names. A name that is already used gets a number."""
+    pictures = find_pictures(sections)
+    # a difference in case isn't enough, because some file systems don't distinguish upper and lower case
+    names = number_names((picture.name for picture in pictures), "{}-{}", str.lower)
+    numbered = {id(picture): replace(picture, name=name) for picture, name in zip(pictures, names, strict=True)}
+    return [replace(section, blocks=list(_replace_pictures(section.blocks, numbered))) for section in sections]
+
+
+def _replace_pictures(blocks: Iterable[Block], pictures: Mapping[int, Picture]) -> Iterator[Block]:
+    """Yield the blocks with other charts, by the `id` of each chart. A chart without another one is omitted."""
+    for block in blocks:
+        if isinstance(block, Folded):
+            inner_blocks = list(_replace_pictures(block.blocks, pictures))
+            yield from [replace(block, blocks=inner_blocks)] if inner_blocks else []
+        elif not isinstance(block, Figure):
+            yield block
+        elif picture := pictures.get(id(block.picture)):
+            yield replace(block, picture=picture)
 
 
 Row = TypeVar("Row")

@@ -240,7 +240,7 @@ def trend(step_trend: Trend, clock: Clock) -> str:
 
 def steps(span: Interval) -> str:
     """Return a range of steps: `10 to 40`."""
-    return f"{_round_count(span.low) + 1:,} to {_round_count(span.high):,}"
+    return f"{_round_count(span.low + 1.0):,} to {_round_count(span.high):,}"
 
 
 def _round_count(value: float) -> int:

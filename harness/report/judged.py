@@ -117,9 +117,14 @@ def _judge_line(results: Results, line: ComparisonLine, name: str) -> tuple[Patc
 
 
 def render(judged: JudgedPatch) -> str:
-    """Return the document as one line of less than MOST_BYTES bytes. `more` counts left-out comparisons."""
+    """Return the document as one line of less than MOST_BYTES bytes. `more` counts left-out comparisons.
+
+    If the document is too long even without comparisons, the last reasons are left out too.
+    """
     document = asdict(judged)
-    while len((text := dump_json(document, None)).encode()) >= MOST_BYTES and document["comparisons"]:
-        document["comparisons"].pop()
-        document["more"] += 1
+    while len((text := dump_json(document, None)).encode()) >= MOST_BYTES and (
+        entries := document["comparisons"] or document["reasons"]
+    ):
+        document["more"] += entries is document["comparisons"]
+        entries.pop()
     return text

@@ -1,6 +1,5 @@
 """Names of the rows, columns and cells of a table. The names aren't escaped yet."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 from harness.analysis.columns import ScenarioColumn, Side
@@ -106,11 +105,6 @@ def name_values(table: ScenarioTable) -> str:
 def name_table(table: ScenarioTable) -> str:
     """Return the scenario's title, followed by the table's quantity if this isn't the time per step."""
     return table.scenario.title if table.quantity == STEP else f"{table.scenario.title}: {measure(table)}"
-
-
-def make_suffix(table: ScenarioTable) -> str:
-    """Return the suffix of the file names of a table's charts; empty for the time per step."""
-    return "" if table.quantity == STEP else "-".join(re.findall(r"[A-Za-z0-9]+", table.quantity)) or "other"
 
 
 def place(table: ScenarioTable, row: Row, axes: Sequence[str]) -> str:

@@ -122,16 +122,17 @@ class ProfileReport:
         profiles = [self.found[cell][part] for cell in pair]
         are_sampled = all(profile.stacks for profile in profiles)
         own, other_own = (sum_own_seconds(profile, sampled=are_sampled) for profile in profiles)
-        difference = sum(own.values()) - sum(other_own.values())
-        growth = {name: own.get(name, 0.0) - other_own.get(name, 0.0) for name in {**own, **other_own}}
-        top = max(growth, key=lambda name: (math.copysign(growth[name], growth[name] * difference), name))
-        part_text = "Most" if abs(growth[top]) > 0.5 * abs(difference) else "The largest part"
-        values = (sum(own.values()), sum(other_own.values()), own.get(top, 0.0), other_own.get(top, 0.0))
-        total, other_total, seconds, other_seconds = (f"{format_milliseconds(value)} ms" for value in values)
+        totals = (sum(own.values()), sum(other_own.values()))
+        total, other_total = (f"{format_milliseconds(seconds)} ms" for seconds in totals)
         step = "step" if part is Part.STEADY else "first call"
         text = f"A {step} takes {total} in {self.name(pair[0])} and {other_total} in {self.name(pair[1])}."
         if total == other_total:
             return text
+        difference = totals[0] - totals[1]
+        growth = {name: own.get(name, 0.0) - other_own.get(name, 0.0) for name in {**own, **other_own}}
+        top = max(growth, key=lambda name: (math.copysign(growth[name], growth[name] * difference), name))
+        part_text = "Most" if abs(growth[top]) > 0.5 * abs(difference) else "The largest part"
+        seconds, other_seconds = (f"{format_milliseconds(side.get(top, 0.0))} ms" for side in (own, other_own))
         return f"{text} {part_text} of the difference is in {top}: {seconds} instead of {other_seconds}."
 
     def _make_calls_table(self) -> Table:

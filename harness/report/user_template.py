@@ -84,11 +84,12 @@ def render(sections: Sequence[Section], path: Path, measurement: str) -> str:
 
 
 def _find_place(error: Exception, folder: Path) -> tuple[Path, int] | None:
-    """Return the file in the template's folder, and the line, in which an error occurred."""
+    """Return the template in this folder, and the line, in which an error occurred. Python files aren't templates."""
     places = [(Path(frame.filename), frame.lineno or 0) for frame in extract_tb(error.__traceback__)]
     if isinstance(error, TemplateSyntaxError) and error.filename:
         places.append((Path(error.filename), error.lineno))
-    return next((place for place in reversed(places) if place[0].is_relative_to(folder)), None)
+    templates = (place for place in places[::-1] if place[0].suffix == ".j2" and place[0].is_relative_to(folder))
+    return next(templates, None)
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):

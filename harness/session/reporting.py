@@ -196,7 +196,7 @@ def export(folder: Path | str, format: str | Path) -> bytes:
     `format` is a value of `harness report --format`, or the path of a template. Raises UsageError for a run of
     `harness profile`, and for a template with a mistake.
     """
-    results = read(folder)
+    results = read_in_place(folder)
     if results.run.plan.profile_calls:
         raise UsageError(
             f"{folder} has profiles instead of measurements. Their report is profile.md and profile.html.",

@@ -120,9 +120,10 @@ def test_truncated_launches_are_told_and_measured_again_and_a_moved_run_is_named
 
 def test_a_format_goes_to_stdout_or_into_a_file_and_nothing_else_does(harness, folder):
     before = sorted(folder.iterdir())
+    run, launches = example()
     for name in ("json", "csv"):
         process = harness.call("report", str(folder), "--format", name)
-        expected = render(name, Results(*example()))
+        expected = render(name, Results(replace(run, folder=str(folder)), launches))
         assert (process.returncode, process.stdout, process.stderr) == (0, expected, "")
         path = harness.root / f"launches.{name}"
         process = harness.call("report", str(folder), "--format", name, "--output", str(path))

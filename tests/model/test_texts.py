@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from harness.model.texts import (
     LISTED,
     NEAREST,
+    counted,
     escape_json,
     find_nearest,
     format_cpu_list,
@@ -34,6 +35,16 @@ def test_cpus_are_numbers_and_ranges_and_places_ordinals():
     places = {1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 112: "112th"}
     places[1203] = "1,203rd"
     assert {number: format_ordinal(number) for number in places} == places
+
+
+def test_a_count_has_its_noun_and_its_verb():
+    counts = {
+        (1, "round", ""): "1 round",
+        (2, "launch", "is"): "2 launches are",
+        (1200, "process", ""): "1,200 processes",
+    }
+    counts |= {(1, "ratio", "changes"): "1 ratio changes", (0, "ratio", "changes"): "0 ratios change"}
+    assert {arguments: counted(*arguments) for arguments in counts} == counts
 
 
 def test_of_many_names_the_nearest_are_meant():

@@ -101,4 +101,8 @@ def test_bytes_differences_shares_levels_and_lengths_of_time():
         1e6: "278 h",
     }
     assert {length: format.duration(length) for length in texts} == texts
+    assert [format.steps(Interval(low, high)) for low, high in ((9.0, 39.0), (12345.0, 45678.0))] == [
+        "10 to 39",
+        "12,300 to 45,700",
+    ]
     assert [format.seconds(values) for values in ([1.1, 0.4], [0.5, 0.5], [])] == ["0.4 to 1.1", "0.5", ""]

@@ -64,10 +64,12 @@ def test_a_side_that_fails_is_invalid_and_many_comparisons_stay_below_the_limit(
     )
     assert (document["verdict"], document["ratio"], document["interval"]) == ("invalid", None, None)
     line = judged.JudgedLine("ä" * 150, judged.PatchVerdict.SAME, 1.0, [0.99, 1.01])
-    many = judged.JudgedPatch(line.verdict, 1.0, [0.99, 1.01], "good", ["ö" * 150] * 5, [line] * 5, 3, "results/r")
-    text = judged.render(many)
-    assert len(text.encode()) < 2000
-    assert json.loads(text)["more"] > 3
+    for reason, reasons in (("ö" * 150, 5), ("語" * 150, 4)):
+        many = judged.JudgedPatch(line.verdict, 1.0, [0.99, 1.01], "good", [reason] * 5, [line] * 5, 3, "results/r")
+        text = judged.render(many)
+        assert len(text.encode()) < 2000
+        document = json.loads(text)
+        assert (document["more"] > 3, len(document["reasons"])) == (True, reasons)
 
 
 def test_more_memory_decides_nothing():

@@ -73,6 +73,12 @@ def test_first_calls_are_compared_and_what_gave_no_profile_is_told():
     assert "## No profile" in render(lost)
 
 
+def test_profiles_without_functions_are_compared():
+    empty = {Part.STEADY: replace(make_parts()[Part.STEADY], functions=[], stacks=[])}
+    text = render(*(profile_launch(launched.cell, empty) for launched, _ in BOTH))
+    assert "A step takes 0 ms in tf2.0 eager and 0 ms in tf1.14 graph." in text
+
+
 def test_flame_graphs_are_their_golden_file(golden_html):
     # the first calls of these have no samples
     parts = [part for drawing in find_blocks(Drawing, *BOTH) for part in (drawing.svg, drawing.caption)]

@@ -99,6 +99,14 @@ def test_what_a_template_cannot_do_is_an_error_with_its_line(lay_out, tmp_path, 
     assert str(raised.value).startswith(f"{tmp_path}/templates/{place}")
 
 
+def test_a_mistake_is_in_the_template_although_its_folder_also_contains_harness(tmp_path):
+    module: dict[str, type] = {}
+    exec(compile("class Text:\n def __str__(self):\n  return [][1]", tmp_path / "module.py", "exec"), module)
+    (tmp_path / "own.md.j2").write_text("one\n{{ measurement }}")
+    with pytest.raises(UsageError, match=r"/own\.md\.j2:2: list index out of range"):
+        render(SECTIONS, tmp_path / "own.md.j2", module["Text"]())
+
+
 def test_a_template_has_the_name_of_one(tmp_path):
     with pytest.raises(UsageError, match=r"ends in \.j2"):
         render(SECTIONS, tmp_path / "missing.j2", "")

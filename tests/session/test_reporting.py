@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from harness.analysis.results import Results
 from harness.model.run import Stop, StopReason
-from harness.session import Gate, gate, is_torn, read
+from harness.session import Gate, export, gate, is_torn, read
 from harness.store.folder import RunFolder
 from tests.factories import cell, cells, rounds, run, scenario
 from tests.quantified import quantified, quantified_run
@@ -41,3 +41,15 @@ def test_what_a_truncated_file_lacks_is_not_left_out_by_the_budget(tmp_path):
     (folder.path / "launches.jsonl").write_text('{"group": "torn')
     assert is_torn(folder.path)
     assert "the budget ended" not in {entry.reason for entry in read(folder.path).missing}
+
+
+def test_an_export_of_a_moved_run_names_its_new_folder(tmp_path):
+    folder = RunFolder.create(tmp_path, "old")
+    folder.write_run(run(GRAPH, folder=str(folder.path)))
+    for launch in rounds(dict.fromkeys(GRAPH, 0.01)):
+        folder.append(launch)
+    moved = folder.path.rename(tmp_path / "moved")
+    for format in ("md", "summary", "html"):
+        text = export(moved, format).decode()
+        assert f"harness report {moved}" in text
+        assert str(folder.path) not in text

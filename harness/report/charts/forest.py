@@ -109,9 +109,7 @@ def draw_comparisons(results: Results, table: ScenarioTable, compared: Sequence[
         f"Chart of {counted(len(rows), 'comparison')} of {scenario.name}, {measure} of the first over {measure} of the "
         f"second: {_describe_extremes(rows)}.",
     )
-    yield _make_picture(
-        make_file_name(results, "ratios", scenario, names.make_suffix(table)), words, rows, margin, measure
-    )
+    yield _make_picture(make_file_name("ratios", table), words, rows, margin, measure)
 
 
 def _describe_extremes(rows: Sequence[Ratio]) -> str:

@@ -171,7 +171,7 @@ def draw(
         f"{chart.order[0]} to {chart.order[-1]}, relative to {base}: "
         f"{layout.describe_extremes(chart.points, lambda point: point.takes.value, str)}. {changes_text}".rstrip(),
     )
-    name = make_file_name(results, "releases", table.scenario, names.make_suffix(table))
+    name = make_file_name("releases", table)
     yield layout.make_picture(name, words, _make_layers(chart, words.axis), HEIGHT, measure)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from harness.analysis.columns import Side
 from harness.analysis.crossings import refine_sizes
-from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
 from harness.analysis.sweeps import MeasuredSweep, SweepPoint
 from harness.analysis.tables import ScenarioTable
@@ -61,14 +60,13 @@ class SweepPanel:
     marks: Sequence[CrossingMark]
 
 
-def draw(results: Results, table: ScenarioTable, sweeps: Sequence[MeasuredSweep]) -> Iterator[Picture]:
+def draw(table: ScenarioTable, sweeps: Sequence[MeasuredSweep]) -> Iterator[Picture]:
     """Yield one chart for each numeric axis of a table: the curves along the axis, with their crossovers."""
-    for number, axis in enumerate(dict.fromkeys(sweep.axis for sweep in sweeps), 1):
-        name = make_file_name(results, "sweeps", table.scenario, str(number) if number > 1 else "")
-        yield _draw_axis(name, table, [sweep for sweep in sweeps if sweep.axis == axis])
+    for axis in dict.fromkeys(sweep.axis for sweep in sweeps):
+        yield _draw_axis(table, [sweep for sweep in sweeps if sweep.axis == axis])
 
 
-def _draw_axis(name: str, table: ScenarioTable, sweeps: Sequence[MeasuredSweep]) -> Picture:
+def _draw_axis(table: ScenarioTable, sweeps: Sequence[MeasuredSweep]) -> Picture:
     """Return the chart of a table's sweeps (at least one) along one axis: panels with the same axes and one legend."""
     all_panels = [panel for sweep in sweeps for panel in _make_panels(table, sweep)]
     picture_names = layout.map_to_picture_names(
@@ -115,7 +113,7 @@ def _draw_axis(name: str, table: ScenarioTable, sweeps: Sequence[MeasuredSweep])
     ]
     resolution = {"scale": {"color": "shared", "shape": "shared"}}
     specification = layout.make_specification(words, concat=drawn_panels, columns=COLUMNS, resolve=resolution)
-    return Picture(name, words, specification, table.clock.time)
+    return Picture(make_file_name("sweeps", table), words, specification, table.clock.time)
 
 
 def _select_panels(panels: Sequence[SweepPanel], drawn_names: Mapping[str, str]) -> list[SweepPanel]:

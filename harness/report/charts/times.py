@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.analysis.quantities import is_time
-from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.tables import ScenarioTable
 from harness.model.defaults import LEVEL
@@ -55,7 +54,7 @@ class Time:
         return self.estimate.value
 
 
-def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
+def draw(table: ScenarioTable) -> Iterator[Picture]:
     """Yield the chart of the longest times in a table; nothing for fewer than 2 times, or if values can be zero."""
     cells = _collect_times(table)
     if len(cells) < 2 or table.quantity == GROWTH:
@@ -90,7 +89,7 @@ def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     )
     title = layout.wrap_axis_title(words)
     yield layout.make_picture(
-        make_file_name(results, "times", scenario, names.make_suffix(table)),
+        make_file_name("times", table),
         words,
         _make_layers(rows, unit, domain, title, log=is_log),
         {"step": LANE},

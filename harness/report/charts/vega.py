@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from harness.analysis.results import Results
+from harness.analysis.tables import ScenarioTable
 from harness.model.launch import Clock
-from harness.model.scenario import Scenario
+from harness.model.scenario import STEP
 from harness.report.charts.drawing import drawer
 
 #: The largest number of characters of a scenario's name in a file name.
@@ -60,18 +60,15 @@ class Picture:
         return f'{head} role="img"{tag}<title>{title}</title><desc>{alt}</desc>{body}\n'
 
 
-def make_file_name(results: Results, kind: str, scenario: Scenario, suffix: str = "") -> str:
-    """Return the name of a chart's file, without its ending: `ratios-keras_step`."""
-    stems = make_file_names(table.scenario.name for table in results.all_tables)
-    return "-".join(filter(None, [kind, stems[scenario.name], suffix]))
+def make_file_name(kind: str, table: ScenarioTable) -> str:
+    """Return the name of a table's chart in files, without its ending: `ratios-keras_step`, `times-step-peak-memory`.
 
-
-def make_file_names(scenarios: Iterable[str]) -> dict[str, str]:
-    """Return a unique text for each scenario in file names. It consists of letters, digits, `-` and `_`."""
-    distinct = list(dict.fromkeys(scenarios))
-    stems = [re.sub(r"[^A-Za-z0-9_]+", "-", name)[:NAME_CHARACTERS].strip("-") or "scenario" for name in distinct]
-    # a difference in case isn't enough, because some file systems don't distinguish upper and lower case
-    return dict(zip(distinct, number_names(stems, "{}-{}", str.lower), strict=True))
+    It consists of letters, digits, `-` and `_`. Other charts of a report can have the same name until
+    `blocks.number_pictures` numbers them.
+    """
+    stem = re.sub(r"[^A-Za-z0-9_]+", "-", table.scenario.name)[:NAME_CHARACTERS].strip("-") or "scenario"
+    words = [] if table.quantity == STEP else re.findall(r"[A-Za-z0-9]+", table.quantity) or ["other"]
+    return "-".join([kind, stem, *words])
 
 
 def number_names(names: Iterable[str], form: str, key: Callable[[str], str] = str) -> list[str]:

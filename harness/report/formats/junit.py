@@ -100,7 +100,8 @@ def _name_case(name: str, run: Run) -> str:
 
 def _build_claim_case(results: Results, result: ClaimResult) -> _Case:
     outcome, text = result.at.outcome, escape_terminal(claims.format_claim(results, result))
-    name = _name_case(f"{result.claim.issue.short}: {result.claim.reported}", results.run)
+    machine = f", on {result.machine}" if result.machine else ""
+    name = _name_case(f"{result.claim.issue.short}: {result.claim.reported}{machine}", results.run)
     is_answered = outcome.holds or outcome.is_gone
     return _Case(name, stdout=text) if is_answered else _Case(name, "skipped", outcome.value, text)
 

@@ -14,8 +14,11 @@ ABSENCES = 8
 
 
 def render(results: Results) -> str:
-    """Return the first screen of the report, missing results, and the report's path, in less than 60 lines."""
-    folder = results.run.folder or f"results/{results.run.id}"
+    """Return the first screen of the report, missing results, and the report's path.
+
+    The text has less than 60 lines, and a line for each further scenario of the run.
+    """
+    folder = results.run.shown_folder
     end: list[Block] = [
         Text(f"The whole report is report.md in {folder}. To write it again:"),
         Code(shlex.join(["harness", "report", folder])),

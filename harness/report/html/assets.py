@@ -88,7 +88,7 @@ def make_vega_script(cache: Path | None = None) -> PageScript:
     """
     cached_file = cache / f"vega-{version(PACKAGE)}.js" if cache else None
     if cached_file:
-        with suppress(OSError):
+        with suppress(OSError, UnicodeDecodeError):
             return PageScript(cached_file.read_text(encoding="utf-8"))
     try:
         source = _escape_script(drawer().scripts())

@@ -115,7 +115,7 @@ def _render_span(span: str | Bold | Link) -> str:
         case Link():
             target = escape.parse_web_address(span.address)
             return (
-                f'<a href="{escape.html(target)}">{_escape_text(span.text)}</a>'
+                f'<a href="{escape.escape_entities(target)}">{_escape_text(span.text)}</a>'
                 if target
                 else _escape_text(span.address)
             )

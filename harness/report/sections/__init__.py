@@ -6,7 +6,7 @@ To add a section, add a file here, and a line in the list below. The list is in 
 from collections.abc import Callable, Iterator, Sequence
 
 from harness.analysis.results import Results
-from harness.report.blocks import Section
+from harness.report.blocks import Section, number_pictures
 from harness.report.sections import (
     attribution,
     cells,
@@ -47,5 +47,5 @@ SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
 
 
 def build(results: Results) -> list[Section]:
-    """Return all sections of a report."""
-    return [section for make in SECTIONS for section in make(results)]
+    """Return all sections of a report. Their charts have distinct names, which are the names of their files."""
+    return number_pictures([section for make in SECTIONS for section in make(results)])

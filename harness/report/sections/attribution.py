@@ -119,9 +119,9 @@ def _describe_interaction(
 ) -> str:
     """Describe an interaction: `with mode=graph, tf2.0 takes 1.06× as long as tf1.14; with eager, 2.96×`."""
     assert effect.parts is not None, "an interaction has parts"
-    (level, base), (second_level, first_level) = (
-        names.name_ends(attribution.scenario, change) for change in effect.changes
-    )
+    change, second = effect.changes
+    level, base = names.name_ends(attribution.scenario, change)
+    second_level, _ = names.name_ends(attribution.scenario, second)
     first_factor, second_factor = (
         _format_part(factor, interval if has_intervals else None)
         for factor, interval in (
@@ -130,7 +130,7 @@ def _describe_interaction(
         )
     )
     return (
-        f"with {effect.changes[1].axis}={first_level}, {level} takes {first_factor} {describe_longer(clock)} as {base}"
+        f"with {second.axis}={second.base}, {level} takes {first_factor} {describe_longer(clock)} as {base}"
         f"; with {second_level}, {second_factor}"
     )
 

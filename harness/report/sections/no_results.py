@@ -125,3 +125,5 @@ def _list_unsaved(launches: Sequence[Launch]) -> Iterator[Block]:
         Column("not saved", lambda launch: "; ".join(launch.not_kept)),
     ]
     yield tabulate("Unsaved artifacts", columns, launches[:LAUNCHES], noun="launch")
+    if launches[LAUNCHES:]:
+        yield Text(f"{counted(len(launches) - LAUNCHES, 'more launch', 'is')} in launches.jsonl.", where=REST)

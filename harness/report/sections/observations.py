@@ -167,11 +167,12 @@ def list_in_full(headings: Sequence[str], lines: Sequence[SeenLine]) -> list[Fol
             if value and len(_join_lines(value.text)) > CHARACTERS:
                 headings_by_value.setdefault(value.text, []).append(heading)
         cut_values += [
-            (", ".join([line.name, *value_headings]), text[:FULL_CHARACTERS])
+            (", ".join([line.name, *value_headings]), shorten(text, FULL_CHARACTERS))
             for text, value_headings in headings_by_value.items()
         ]
     blocks = [block for label, text in cut_values[:FULL] for block in (Text(f"{label}:"), Code(text, "text"))]
-    remainder = [Text(f"{len(cut_values) - FULL} more are in launches.jsonl.")] if len(cut_values) > FULL else []
+    more = counted(len(cut_values) - FULL, "more value", "is")
+    remainder = [Text(f"{more} in launches.jsonl.")] if len(cut_values) > FULL else []
     return [Folded("In full", [*blocks, *remainder])] if blocks else []
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
-from harness.model.texts import joined
+from harness.model.texts import counted, joined
 from harness.report import format, names
-from harness.report.charts.releases import ReleasePoint, have_separate_intervals, make_series
+from harness.report.charts.releases import CURVES, ReleasePoint, have_separate_intervals, make_series
 from harness.report.comparisons import list_lines
 from harness.report.phrases import capitalize
 
@@ -100,7 +100,8 @@ def describe(results: Results) -> str:
         ": ".join(filter(None, [name if len(lines) > 1 else "", _describe_line(results, points)]))
         for name, points in lines.items()
     ]
-    more = f" The chart has {len(clauses) - LINES} more lines." if len(clauses) > LINES else ""
+    more_count = min(len(clauses), CURVES) - LINES
+    more = f" The chart has {counted(more_count, 'more line')}." if more_count > 0 else ""
     return " ".join(f"{capitalize(clause) if len(lines) == 1 else clause}." for clause in clauses[:LINES]) + more
 
 

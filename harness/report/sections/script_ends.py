@@ -35,9 +35,11 @@ def describe_failures(results: Results, scenario: Scenario) -> Iterator[str]:
         names = list(dict.fromkeys(cell.environment for cell in missing.cells if cell.scenario == scenario.name))
         if names and missing.status in STATUS_PHRASES:
             ending = f"{'sometimes ' if missing.partial else ''}{STATUS_PHRASES[missing.status]} in {joined(names)}"
-            advice = f" {missing.advice}" if missing.status not in (Status.FAILED, Status.NOT_AVAILABLE) else ""
+            has_advice = missing.advice and missing.status not in (Status.FAILED, Status.NOT_AVAILABLE)
+            advice = f" {missing.advice}" if has_advice else ""
             usage = _measure_until_end(results, missing) if missing.status is not Status.NOT_AVAILABLE else ""
-            yield f"{scenario.script} {ending}: {missing.reason.rstrip('.')}{usage}.{advice}"
+            reason = missing.reason.rstrip(".") or "no reason was recorded"
+            yield f"{scenario.script} {ending}: {reason}{usage}.{advice}"
 
 
 def _measure_until_end(results: Results, missing: Missing) -> str:

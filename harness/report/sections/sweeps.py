@@ -49,7 +49,7 @@ def make_sections(results: Results) -> Iterator[Section]:
     blocks: list[Block] = []
     for _, group in groupby(results.sweeps, key=lambda pair: pair[0].scenario.name):
         pairs = list(group)
-        figures = [*map(Figure, sweeps_chart.draw(results, pairs[0][0], [sweep for _, sweep in pairs]))]
+        figures = [*map(Figure, sweeps_chart.draw(pairs[0][0], [sweep for _, sweep in pairs]))]
         for table, sweep in pairs:
             blocks += format_heading(results, table.scenario, names.name_sweep(table, sweep), EVERYWHERE)
             blocks += [*figures, *_describe_sweep(table, sweep)]

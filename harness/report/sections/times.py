@@ -55,7 +55,7 @@ def make_times(results: Results, table: ScenarioTable) -> Iterator[Block]:
     if constants:
         yield Text(f"The same in all rows: {', '.join(constants)}.", True, where=FILES)
     yield make_times_table(table)
-    yield from map(Figure, times_chart.draw(results, table))
+    yield from map(Figure, times_chart.draw(table))
     yield from (
         Text(sentence, True, where=FILES)
         for sentence in [*_explain_intervals(table), *_explain_marks(table), *_explain_no_percentiles(results, table)]

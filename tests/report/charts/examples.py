@@ -55,8 +55,8 @@ def many(count: int) -> Results:
 def drawn(measured: Results) -> Iterator[Picture]:
     for table in measured.tables:
         yield from forest.draw_comparisons(measured, table, list_lines(table))
-        yield from times.draw(measured, table)
-        yield from sweeps.draw(measured, table, [sweep for owner, sweep in measured.sweeps if owner is table])
+        yield from times.draw(table)
+        yield from sweeps.draw(table, [sweep for owner, sweep in measured.sweeps if owner is table])
 
 
 def kind(chart: Picture) -> str:

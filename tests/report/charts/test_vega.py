@@ -7,9 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.results import Results
+from harness.analysis.tables import ScenarioTable
+from harness.model.launch import Clock
+from harness.model.scenario import PRINTED, STEP, Comparison
+from harness.report import sections
+from harness.report.blocks import Figure, Folded, Section, Text, find_pictures, number_pictures
 from harness.report.charts import layout
 from harness.report.charts.times import LOOKS
-from harness.report.charts.vega import Picture, make_file_names
+from harness.report.charts.vega import Picture, Words, make_file_name
 from tests.factories import cell, cells, rounds, run, scenario
 from tests.report.charts.examples import HOSTILE, drawn, hostile, kind, many, picture, results, values
 
@@ -56,23 +61,25 @@ def test_times_of_more_values_than_looks_have_a_line_each():
     assert [point["name"] for point in values(chart, "point")] == [f"tf1.14 {mode}" for mode in modes]
 
 
-def test_scenarios_whose_names_are_alike_have_files_of_their_own():
-    names = ("a step", "a-step")
+def test_scenarios_and_quantities_whose_names_are_alike_have_files_of_their_own():
+    names, numbers = ("a step", "a-Step"), [f"{PRINTED}{number}" for number in ("损失", "精度")]
+    compare = [Comparison(of, along="environment", of=of) for of in (STEP, *numbers)]
     seconds = {cell(of=name): 0.01 for name in names} | {cell("tf2.0", of=name): 0.02 for name in names}
-    both = Results(run(seconds, scenarios=[scenario(name) for name in names]), rounds(seconds))
-    assert [chart.name for chart in drawn(both) if kind(chart) == "times"] == ["times-a-step", "times-a-step-2"]
-    assert make_file_names(["keras_step", "../../etc/passwd"]) == {
-        "keras_step": "keras_step",
-        "../../etc/passwd": "etc-passwd",
-    }
+    launches = rounds(seconds, observations=dict.fromkeys(numbers, 0.5))
+    both = Results(run(seconds, scenarios=[scenario(name, compare=compare) for name in names]), launches)
+    charts = [chart.name for chart in find_pictures(sections.build(both)) if kind(chart) == "times"]
+    endings = ["step", "step-printed", "step-printed-2", "Step-2", "Step-printed-3", "Step-printed-4"]
+    assert charts == [f"times-a-{ending}" for ending in endings]
 
 
-@given(st.lists(st.text(max_size=100), max_size=10))
+@given(st.lists(st.text(max_size=100), max_size=10, unique=True))
 def test_whatever_a_scenario_is_called_its_files_names_are_harmless_and_its_own(scenarios):
-    names = make_file_names(scenarios)
-    assert names.keys() == set(scenarios)
-    assert len({name.lower() for name in names.values()}) == len(names)
-    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,70}", name) for name in names.values())
+    tables = [ScenarioTable(scenario(name), (), (), False, (), (), Clock.WALL) for name in scenarios]
+    charts = [Figure(Picture(make_file_name("times", table), Words("", [], "", ""), {})) for table in tables]
+    contents = [Section("Title", "title", [Folded("Charts", charts), Text("No chart.")])]
+    names = [chart.name for chart in find_pictures(number_pictures(contents))]
+    assert len({name.lower() for name in names}) == len(names) == len(scenarios)
+    assert all(re.fullmatch(r"times-[A-Za-z0-9_-]{1,70}", name) for name in names)
 
 
 # As SVG.

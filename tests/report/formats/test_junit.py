@@ -12,6 +12,7 @@ import xmlschema
 
 from harness.analysis.results import Results
 from harness.model.launch import Status
+from harness.model.scenario import MACHINE
 from harness.report.formats.junit import render
 from tests.claims import BETTER, WORSE, claimed_scenario
 from tests.factories import broken, cell, cells, launch, rounds, run
@@ -102,3 +103,15 @@ def test_a_claim_passes_whatever_its_answer_is_and_tells_it():
         case = read_cases(claimed, launches)["T#33487: fit takes three times as long in eager mode"]
         assert outcome(case) == expected, seconds
         assert "".join(case.itertext()).strip().startswith("T#33487 reports: ")
+
+
+def test_a_claim_has_a_case_for_each_machine_of_a_merged_run():
+    seconds = {
+        replace(member, axes={MACHINE: machine, **member.axes}): taken
+        for machine in "ab"
+        for member, taken in ((BETTER, 0.01), (WORSE, 0.03))
+    }
+    claimed = claimed_scenario()
+    merged = run(seconds, scenarios=[replace(claimed, axes={MACHINE: ["a", "b"], **claimed.axes})])
+    names = [name for name in read_cases(merged, rounds(seconds, spread=0.0)) if name.startswith("T#33487")]
+    assert names == [f"T#33487: fit takes three times as long in eager mode, on {machine}" for machine in "ab"]

@@ -68,5 +68,9 @@ def test_vega_is_kept_where_a_cache_can_be_written(tmp_path, vega):
     path.write_text("window.vegaEmbed = 1;")
     make_vega_script.cache_clear()
     assert make_vega_script(folder) == PageScript("window.vegaEmbed = 1;")
+    path.write_bytes(b"\xff")
+    make_vega_script.cache_clear()
+    assert make_vega_script(folder) == vega
+    assert path.read_text() == vega.text
     (tmp_path / "file").write_text("")
     assert make_vega_script(tmp_path / "file" / "cache") == vega

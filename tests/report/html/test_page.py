@@ -7,7 +7,7 @@ import pytest
 
 from harness.analysis.results import Results
 from harness.report import sections
-from harness.report.blocks import Block, Entry, Folded, Head, Line, Section, Table, Text, Where
+from harness.report.blocks import Block, Entry, Folded, Head, Line, Link, Section, Table, Text, Where
 from harness.report.html import page as pages
 from harness.report.html.assets import load_scripts
 from tests.factories import cell, cells, run
@@ -130,6 +130,11 @@ def outside(text: str) -> str:
         assert text.count(script.text) == 1
         text = text.replace(script.text, "")
     return text
+
+
+def test_a_long_address_is_whole():
+    address = f"https://example.org/{'a' * 1000}"
+    assert f'<a href="{address}?a&amp;b">source</a>' in render_blocks(Text([Link("source", f"{address}?a&b")]))
 
 
 @pytest.mark.parametrize("contents", [None, everything(cells(), text=f"{HOSTILE}\"' \x1b[31m\u202e")])

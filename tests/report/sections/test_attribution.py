@@ -36,9 +36,13 @@ def test_sentences_tables_and_notes(snapshot):
     newer = [ENVIRONMENTS[0], replace(ENVIRONMENTS[1], python="3.11")]
     devices = [replace(member, device=device) for device in Device for member in cells()]
     both = {**TIMES, **{Cell("other", member.environment, member.device, member.axes): 0.01 for member in cells()}}
+    numeric = dict(zip(cells(modes=["1", "4"]), TIMES.values(), strict=True))
     biased = rounds(TIMES, spread=0.008, controls={cell(): 0.015})
     sections = {
         "two changes that depend on each other": make_section(),
+        "two changes of which one is a number": make_section(
+            numeric, run(numeric, scenarios=[scenario(axes={**scenario().axes, "mode": ["1", "4"]}, compare=[])])
+        ),
         "one change": make_section(one_change),
         "changes that cancel on average": make_section(crossed),
         "a tiny ratio": make_section(tiny),

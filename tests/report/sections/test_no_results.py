@@ -7,7 +7,7 @@ from harness.model.launch import Status
 from harness.model.run import Unavailable
 from harness.report.blocks import Where
 from harness.report.sections import no_results
-from harness.report.sections.no_results import OUTPUTS, REASONS
+from harness.report.sections.no_results import LAUNCHES, OUTPUTS, REASONS
 from tests.factories import broken, cell, cells, launch, rounds, run, scenario
 from tests.report.sections.reading import column, make, summaries, tables, texts
 from tests.report.sections.reading import render as render_section
@@ -60,6 +60,16 @@ def test_cells_and_ends_of_error_output_beyond_the_first_are_counted():
     (text,) = texts(section, Where.DETAILS)
     assert " 2 more reasons " in text
     assert texts(make_many(OUTPUTS), Where.DETAILS) == []
+
+
+def test_unsaved_artifacts_beyond_the_first_launches_are_counted():
+    def list_counts(count):
+        launches = rounds({cell(): 0.01}, count - 1, not_kept=["a"])
+        (section,) = no_results.make_sections(Results(run([cell()]), launches))
+        return len(tables(section, Where.DETAILS)[0].lines), texts(section, Where.DETAILS)
+
+    assert list_counts(LAUNCHES) == (LAUNCHES, [])
+    assert list_counts(LAUNCHES + 1) == (LAUNCHES, ["1 more launch is in launches.jsonl."])
 
 
 def test_of_many_reasons_the_report_has_the_first_and_counts_the_others(snapshot):

@@ -60,7 +60,7 @@ def test_a_long_value_is_cut_in_its_table_and_whole_below():
     assert "    return x\n    return x" in markdown.render_full([section])
     many_long = make_section(*many([f"{at}" * FULL_CHARACTERS * 2 for at in range(FULL + 5)]))
     assert [len(text) for text in reading.code(many_long, Where.DETAILS)] == [FULL_CHARACTERS] * FULL
-    assert "5 more are in launches.jsonl." in markdown.render_full([many_long])
+    assert "5 more values are in launches.jsonl." in markdown.render_full([many_long])
 
 
 def test_statements_of_the_sources(snapshot):

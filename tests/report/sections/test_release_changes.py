@@ -6,6 +6,7 @@ from harness.analysis.results import Results
 from harness.model.scenario import Comparison
 from harness.report.blocks import Table
 from harness.report.sections import release_changes, summary
+from harness.report.sections.headline import LINES
 from tests.factories import ENVIRONMENTS, cell, rounds, run, scenario
 
 
@@ -35,12 +36,20 @@ def test_the_sentence_names_the_releases_between_which_something_changed(snapsho
         "faster": release_changes.describe(measure(tf1_15=0.5, tf2_0=0.25)),
         "never": release_changes.describe(measure(tf1_15=1.0, tf2_0=1.0)),
         "two calls": release_changes.describe(measure(("fit", "predict"), tf1_15=1.0, tf2_0=2.0)),
+        "more lines than the sentence or the chart": [
+            release_changes.describe(measure([f"call{at}" for at in range(count)], tf1_15=1.0, tf2_0=2.0))[-30:]
+            for count in (3, 4, 10)
+        ],
         "two releases": release_changes.describe(measure(tf2_0=2.0)),
     } == snapshot
 
 
 def test_a_long_table_has_the_releases_in_which_something_changed_in_their_order():
-    later = {f"tf2_{minor}": 3.0 if minor == 5 else 1.0 for minor in range(12)}
-    results = measure(**later)
-    (table,) = [block for block in next(summary.make_sections(results)).blocks if isinstance(block, Table)]
-    assert [line.entries[0].text.split()[0] for line in table.lines] == ["tf2.5", "tf2.6"]
+    def list_releases(slower):
+        results = measure(**{f"tf2_{minor}": 3.0 if minor == slower else 1.0 for minor in range(12)})
+        (table,) = [block for block in next(summary.make_sections(results)).blocks if isinstance(block, Table)]
+        return [line.entries[0].text.split()[0] for line in table.lines]
+
+    assert list_releases(5) == ["tf2.5", "tf2.6"]
+    # if nothing changed, it has the largest ratios
+    assert len(set(list_releases(None))) == LINES

@@ -72,6 +72,7 @@ def test_sentences(snapshot):
         "steps": measure(make_scenario("first call", WHOLE, OWN), **steps),
         "faster": measure(make_scenario(), 0.05),
         "ended early": make_results([failed, late]),
+        "ended early without a reason": make_results([broken(OLD, Status.FAILED), broken(NEW, Status.TIMEOUT)]),
         "ended early in both": make_results(
             [broken(cell, Status.FAILED, error="ValueError: no") for cell in (OLD, NEW)]
         ),
