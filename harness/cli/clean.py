@@ -1,5 +1,6 @@
 """`harness clean`."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -44,9 +45,10 @@ def clean(
         typer.echo(f"Removed {joined(removals)}.")
         if run and not (removed_count or folder.exists() or Path("results", run_id).exists()):
             typer.echo(f"Nothing of a run {run!r} was found on this machine.")
-        # the folder of a run that was killed before its first launch
-        if run and RunFolder.is_unbegun(folder) and RunFolder(folder).discard():
-            typer.echo(f"Removed {folder}: its run was killed before it launched anything.")
+        with suppress(PermissionError):  # somebody else's folder
+            # the folder of a run that was killed before its first launch
+            if run and RunFolder.is_unbegun(folder) and RunFolder(folder).discard():
+                typer.echo(f"Removed {folder}: its run was killed before it launched anything.")
         unlocked_count = 0 if run else clocks.unlock()
     if unlocked_count:
         typer.echo(f"Unlocked the clocks of {counted(unlocked_count, 'GPU')}.")

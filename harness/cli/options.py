@@ -138,12 +138,17 @@ def _add_settings(fields: Sequence[FieldOption], values: dict[str, Any]) -> None
 
         file_values = load(path).values
     used: dict[Any, list[str]] = {}
+    passed_names = frozenset(values)
     for field in fields:
         name = "baseline" if field.name == "reference" else field.name
         text = os.environ.get(f"HARNESS_{name.upper()}", "")
         value = text or file_values.get(name)
-        overrides = {field.name, *(("rounds", "precision") if name == "budget" else ())}
-        if name in ("environments", "scenarios", "baseline", "budget") and value and not values.keys() & overrides:
+        is_overridden = not passed_names.isdisjoint(
+            (field.name, *(("rounds", "precision") if name == "budget" else ()))
+        )
+        if name == "baseline" and "environments" in passed_names:
+            is_overridden |= value not in values["environments"]
+        if name in ("environments", "scenarios", "baseline", "budget") and value and not is_overridden:
             value_text = value if isinstance(value, str) else joined(value)
             values[field.name] = field.parse([value] if text and get_origin(field.type) is Sequence else value)
             used.setdefault("environment variables" if text else path, []).append(f"{name} {value_text}")

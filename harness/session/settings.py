@@ -40,7 +40,9 @@ class ProjectSettings(TomlTable):
         [], description="`-e` of `matrix`, `run` and `profile`", examples=['NAME = ["tf2.15"]']
     )
     scenarios: _Names = Field([], description="`-s` of `matrix` and `profile`")
-    baseline: _Text = Field("", description="`--reference` of `matrix`, `run` and `profile`")
+    baseline: _Text = Field(
+        "", description="`--reference` of `matrix`, `run` and `profile`, unless `-e` is passed without it"
+    )
     budget: _Budget = Field("", description="`--budget` of `matrix` and `run`", examples=['NAME = "10m"'])
     results: _Text = Field("results", description="the folder for runs: `--results` of each command")
     history: _Text = Field("", description="the folder of the [history](../how-to/track-history.md)")
