@@ -48,7 +48,7 @@ _INSTANT_FORMAT = (_is_instant, "a date and time with a time zone, such as 2019-
 #: For each key, a check of its format, and a description of the format.
 _FORMATS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "name": (re.compile(r"[a-z0-9][a-z0-9._-]*").fullmatch, "lower-case letters, digits, `.`, `_`, `-`"),
-    "tensorflow": (re.compile(r"\d+(\.\d+)+((a|b|rc|\.dev|\.post)\d+)?(\+[a-z\d]+(\.[a-z\d]+)*)?").fullmatch, "X.Y.Z"),
+    "tensorflow": (re.compile(r"\d+(\.\d+)*((a|b|rc|\.dev|\.post)\d+)?(\+[a-z\d]+(\.[a-z\d]+)*)?").fullmatch, "X.Y.Z"),
     "python": (re.compile(r"\d+\.\d+").fullmatch, "X.Y"),
     "as_of": _INSTANT_FORMAT,
     "cuda_as_of": _INSTANT_FORMAT,

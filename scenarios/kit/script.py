@@ -254,6 +254,9 @@ def end_executors():
         executors = sys.modules.get("concurrent.futures." + kind)
         if executors is not None:
             executors._python_exit()
+            # Python hasn't ended, so new executors are possible
+            for name in {"_shutdown", "_global_shutdown"}.intersection(vars(executors)):
+                setattr(executors, name, False)
 
 
 def join_threads():
