@@ -277,6 +277,8 @@ class Results:
     @cached_property
     def samplings(self) -> list[Sampling]:
         """The sampling of each group with a result, or the planned sampling if there is none."""
+        if self.machines:
+            return [sampling for machine in self.machines.values() for sampling in machine.samplings]
         plan = self.run.plan
         groups = dict.fromkeys(self.found.groups[cell] for cell in self.found.series if cell in self.found.groups)
         return list(samplings(plan.sampling, groups, self._stored, plan.single_steps).values()) or [plan.sampling]

@@ -237,7 +237,8 @@ def _find_value(cell: Cell, lookup: Lookup, quantity: str) -> Value:
     """Return a cell's value of a quantity. A time per step also has its distribution."""
     means = lookup.series.get(cell)
     if not means:
-        return Value(None, lookup.status(cell))
+        status = lookup.status(cell)
+        return Value(None, Status.NOT_AVAILABLE if quantity == GROWTH and status is Status.OK else status)
     if quantity == GROWTH:
         growth = growth_estimate(lookup.numbers[cell])
         return Value(growth, None if growth else Status.NOT_AVAILABLE)

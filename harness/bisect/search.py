@@ -282,7 +282,7 @@ def _add_look(search: Search, pair: tuple[int, int], measurement: CandidateMeasu
 def _add_rounds(search: Search, pair: tuple[int, int], run: PairedRun, probe: Probe, after: int = 0) -> None:
     """Add the rounds of two candidates after a round. A candidate without a value is skipped, unless it is an end."""
     for number in pair:
-        if reason := run.why_not(search.text(number)):
+        if reason := run.why_not(search.text(number), after):
             if search.is_end(number):
                 raise CannotRunHereError(
                     f"{search.text(number)} cannot be measured: {reason}.",

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import typer
@@ -146,14 +147,21 @@ def _add_settings(fields: Sequence[FieldOption], values: dict[str, Any]) -> None
         is_overridden = not passed_names.isdisjoint(
             (field.name, *(("rounds", "precision") if name == "budget" else ()))
         )
-        if name == "baseline" and "environments" in passed_names:
-            is_overridden |= value not in values["environments"]
+        if name == "baseline" and value and "environments" in passed_names:
+            is_overridden |= not _is_selected(value, values["environments"])
         if name in ("environments", "scenarios", "baseline", "budget") and value and not is_overridden:
             value_text = value if isinstance(value, str) else joined(value)
             values[field.name] = field.parse([value] if text and get_origin(field.type) is Sequence else value)
             used.setdefault("environment variables" if text else path, []).append(f"{name} {value_text}")
     for source, parts in used.items():
         say(f"From {source}: {'; '.join(parts)}.")
+
+
+def _is_selected(name: str, texts: Sequence[str]) -> bool:
+    """Return whether values of -e, which can be globs, select an environment."""
+    from harness.environments.requested import parse_requested  # noqa: PLC0415 - most projects have no baseline
+
+    return any(fnmatchcase(str(parse_requested(name)), str(parse_requested(text))) for text in texts)
 
 
 def _say_repeated(environments: Sequence[str]) -> None:

@@ -31,7 +31,7 @@ _PYTHONS = ("3.6", *PYTHONS)
 #: A package in environment.yml: a channel, the name, its version and its build.
 _CONDA = re.compile(r"(?:[\w./-]+::)?([\w.-]+)\s*(?:(==?)\s*([^\s=,|*]+)(\.\*)?(?:=(\S+))?|([<>!~].*)?)")
 #: A condition about a group of packages, or an extra, in the marker of a lock file.
-_GROUP = re.compile(r"""(["'])(?P<name>[^"']+)\1 (?P<negation>not )?in (?:dependency_groups|extras)\b""")
+_GROUP = re.compile(r"""(["'])(?P<name>[^"']+)\1 (?P<negation>not )?in (?P<kind>dependency_groups|extras)\b""")
 #: The advice for other files.
 _EXPORT_ADVICE = (
     "Pass requirements.txt, environment.yml, pylock.toml or uv.lock. Poetry and PDM write a requirements.txt with "
@@ -210,7 +210,8 @@ def _read_pylock(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
         raise UsageError(f"{path} isn't a valid lock file (PEP 751): {error}.", _EXPORT_ADVICE) from None
 
     def choose_group(match: re.Match[str]) -> str:
-        is_installed = (match["name"] in (lock.default_groups or ())) != bool(match["negation"])
+        groups = (lock.default_groups or ()) if match["kind"] == "dependency_groups" else ()
+        is_installed = (match["name"] in groups) != bool(match["negation"])
         return f"os_name {'==' if is_installed else '!='} 'posix'"
 
     for package in lock.packages:

@@ -102,9 +102,9 @@ class PairedRun:
         cells = (cell for cell in self.results.found.cells if cell.environment == name and axes <= cell.axes.items())
         return next(cells, None)
 
-    def why_not(self, text: str) -> str:
-        """Return why an environment has no value; empty if it has one."""
-        if self.values(text):
+    def why_not(self, text: str, after: int = 0) -> str:
+        """Return why an environment has no value in a later round than `after`; empty if it has one."""
+        if any(number > after for number in self.values(text)):
             return ""
         cell, index = self.find_cell(text), self.results.found_of(self.of)
         if cell is None:

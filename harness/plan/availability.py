@@ -1,6 +1,7 @@
 """Decides which cells can run, before any image is built, and suggests alternatives for the others."""
 
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -126,7 +127,7 @@ def _explain_no_packages(cell: Cell, scenario: Scenario, requirement: Requiremen
     can_add = all(re.fullmatch(r"[\w-]+", package) and package not in TENSORFLOW for package in missing)
     options = f"Choose an environment with {packages}"
     added = "+".join([environment.exact, *sort_packages(missing, environment.exact)])
-    options += f", such as -e {added}" if can_add else "."
+    options += f", such as -e {shlex.quote(added)}" if can_add else "."
     return need.reason or f"needs {packages}", need.advice or options
 
 

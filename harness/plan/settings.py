@@ -134,7 +134,8 @@ def _explain_setting(
     name: str, cell: Cell, scenario: Scenario, environment: Environment, gpus: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     """Return why the cell can't have its value of the setting `name`, and advice; None if it can."""
-    is_on_cpu, old_card = cell.device is Device.CPU, next((gpu for gpu in gpus if gpu.capability < AMPERE), None)
+    is_on_cpu = cell.device is Device.CPU
+    old_card = next((gpu for gpu in gpus if gpu.capability < AMPERE), None)
     advice = "Choose a newer environment."
     match name, cell.axes[name]:
         case ("cuda_loading" | "cudnn_autotune", _) if is_on_cpu:

@@ -71,9 +71,11 @@ def judge(results: Results) -> JudgedPatch:
     broken = [entry for entry in results.missing if entry.status in BROKEN and not entry.partial]
     reasons = [f"{cell_name(entry.cells[0])} {entry.status.value}: {entry.reason}" for entry in broken]
     lines: list[JudgedLine] = []
-    # a quantity that isn't a time is more or less, which says neither that a patch is better nor that it is worse
-    times = (line for line in list_all_lines(results) if can_regress(line.entry) and is_time(line.entry.of))
-    for line in sort_by_size(times):
+    comparisons = sort_by_size(line for line in list_all_lines(results) if can_regress(line.entry))
+    for line in comparisons:
+        # another quantity is more or less, which says neither that a patch is better nor that it is worse
+        if not is_time(line.entry.of) and line.compared.verdict is not Verdict.DIFFERENT_WORK:
+            continue
         name = line.name if line.entry.of == STEP else f"{line.name}, {line.entry.of}"
         verdict, own_reasons = _judge_line(results, line, name)
         ratio = line.compared.ratio
@@ -82,8 +84,11 @@ def judge(results: Results) -> JudgedPatch:
         reasons += own_reasons
     deciding = next((line for verdict in _ORDER for line in lines if line.verdict is verdict), None)
     verdict = deciding.verdict if deciding and not broken else PatchVerdict.INVALID
-    if not lines:
+    if not comparisons:
         reasons.append("no comparison has a result of both sides")
+    elif not lines:
+        verdict = verdict if broken else PatchVerdict.UNCLEAR
+        reasons.append("no time was compared")
     elif results.is_poor and verdict is not PatchVerdict.INVALID:
         verdict = PatchVerdict.UNCLEAR
         reasons.insert(0, "the measurement is poor: measure again on an idle machine")

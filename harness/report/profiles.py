@@ -286,9 +286,13 @@ class ProfileReport:
         yield Drawing(svg, caption, where=Where.PAGE)
 
     def _list_missing(self) -> Iterator[Block]:
-        without_error = {Status.OK: "the launch left no profile"}
         missing_cells = [
-            (launch.cell, launch.status, launch.error or without_error.get(launch.status, ""), launch.advice)
+            (
+                launch.cell,
+                launch.status,
+                launch.error or ("the launch left no profile" if launch.status is Status.OK else ""),
+                launch.advice,
+            )
             for launch, _ in self.profiled
             if launch.cell not in self.found
         ]

@@ -94,13 +94,10 @@ def estimate_duration(planned: Planned) -> DurationEstimate:
     unprepared: list[Requirement] | None
     unasked, unprepared, name, makes, has_caches, rights = "", None, planned.request.backend, "", False, ""
     try:
-        root, gpus = planned.project.root, planned.plan.limits.gpus
-        backend, _ = registry.choose(
-            name, root, "", untrusted=planned.untrusted, gpus=gpus, via=planned.request.gpu_via
-        )
+        backend, _ = planned.choose_backend()
         name, makes, rights = backend.name, backend.makes, planned.describe_rights(backend.name)
         unprepared = backend.unprepared(planned.needed)
-        has_caches = bool(gpus and backend.caches())
+        has_caches = bool(planned.plan.limits.gpus and backend.caches())
     except (CannotRunHereError, registry.UntrustedError) as error:
         unasked = " ".join(filter(None, [error.message, error.advice]))
     earlier, earlier_times = _find_earlier_times(planned, name)

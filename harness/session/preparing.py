@@ -31,7 +31,7 @@ def prepare(planned: Planned, listener: Listener, *, wait: bool = False) -> dict
 
     The listener gets messages about unavailable environments. Raises the errors of `run`.
     """
-    backend, _ = choose_backend(planned)
+    backend, _ = planned.choose_backend()
     if not backend.unprepared(planned.needed):
         return {}
     with hold_machine(listener.say if wait else None):
@@ -39,14 +39,6 @@ def prepare(planned: Planned, listener: Listener, *, wait: bool = False) -> dict
         unavailable = dict(prepare_environments(backend, planned.needed, listener).unavailable)
     _announce_unavailable(unavailable, listener)
     return unavailable
-
-
-def choose_backend(planned: Planned, run: str = "") -> tuple[RegisteredBackend, str]:
-    """Return the backend that runs a plan, and why it was chosen. Raises the errors of `registry.choose`."""
-    request, gpus = planned.request, planned.plan.limits.gpus
-    return registry.choose(
-        request.backend, planned.project.root, run, untrusted=planned.untrusted, gpus=gpus, via=request.gpu_via
-    )
 
 
 def prepare_available(planned: Planned, backend: RegisteredBackend, listener: Listener) -> tuple[Planned, Preparation]:

@@ -142,8 +142,8 @@ def _check_script(script: Script, environments: Sequence[str], project: Project)
             if listed[target].expanduser().resolve() != source.expanduser().resolve():
                 text = f"--with {file}: launches would get {listed[target]} and {source} as the same file, {target}."
                 raise UsageError(text, "Rename one of the files.")
-    beside, folder = script_files.find_beside(path, "\n".join(texts)), path.absolute().parent
-    found_files = [file for file in beside if file.relative_to(folder).as_posix() not in listed]
+    beside = script_files.find_beside(path, "\n".join(texts))
+    found_files = [file for file in beside if not script_files.map_files([file], path).keys() <= listed.keys()]
     files = [*script.files, *found_files]
     names = {name for file in files for name in (file.stem, file.name)}
     catalog = load_environments(project)

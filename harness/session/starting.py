@@ -26,7 +26,6 @@ from harness.session.jobs import JobMaker
 from harness.session.listener import Listener
 from harness.session.planning.planned import Planned
 from harness.session.preparing import (
-    choose_backend,
     give_priority,
     hold_gpus,
     prepare_available,
@@ -109,7 +108,7 @@ def _open_backend(planned: Planned, run_id: str, listener: Listener) -> tuple[Re
 
     The listener gets messages about the backend and the environments. Raises CannotRunHereError.
     """
-    backend, reason = choose_backend(planned, run_id)
+    backend, reason = planned.choose_backend(run_id)
     listener.say(f"Backend: {reason}.")
     for sentence in filter(None, [planned.describe_rights(backend.name), *planned.line_sentences]):
         listener.say(sentence)

@@ -246,6 +246,11 @@ def wait_for_others():
     processes = sys.modules.get("multiprocessing.util")
     if processes is not None:
         processes._exit_function()
+    # Python hasn't ended, so new executors are possible
+    for kind in ("thread", "process"):
+        executors = sys.modules.get("concurrent.futures." + kind)
+        for name in {"_shutdown", "_global_shutdown"}.intersection(vars(executors) if executors else ()):
+            setattr(executors, name, False)
 
 
 def end_executors():
@@ -254,9 +259,6 @@ def end_executors():
         executors = sys.modules.get("concurrent.futures." + kind)
         if executors is not None:
             executors._python_exit()
-            # Python hasn't ended, so new executors are possible
-            for name in {"_shutdown", "_global_shutdown"}.intersection(vars(executors)):
-                setattr(executors, name, False)
 
 
 def join_threads():

@@ -70,7 +70,10 @@ def test_a_table_of_another_quantity_has_its_values_and_ratios():
     # a cell without a result has the status of its launches, in each table
     other = cell(call="train_on_batch")
     failed = broken(replace(other, environment="tf2.0"), Status.TIMEOUT, 1)
-    planned = quantified_run("memory growth", planned=[OLD, NEW, other, failed.cell])
-    launches = [*quantified(), launch(other, memory=memory(0.0)), failed]
+    third = cell(call="train_on_batch", dtype="float64")
+    observed = replace(launch(replace(third, environment="tf2.0")), samples=(), observations={"loop": "fit"})
+    planned = quantified_run("memory growth", planned=[OLD, NEW, other, failed.cell, third, observed.cell])
+    launches = [*quantified(), *(launch(one, memory=memory(0.0)) for one in (other, third)), failed, observed]
     for table in Results(planned, launches).all_tables:
         assert table.cells()[failed.cell].status is Status.TIMEOUT, table.quantity
+    assert table.cells()[observed.cell].status is Status.NOT_AVAILABLE

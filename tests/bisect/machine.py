@@ -22,7 +22,7 @@ class MachineRun:
         step = math.log(self._values[text] / self._values[fixed])
         return [step + 1e-3 * (-1) ** number for number in range(after, self.rounds)]
 
-    def why_not(self, text):
+    def why_not(self, text, after=0):
         return self._missing.get(text, "")
 
     def work(self, text):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness import session
+from harness.analysis.results import Results
 from harness.bisect import probe, run
 from harness.bisect.folder import StepLog, create_folder, read_request
 from harness.bisect.probe import Probe
@@ -12,7 +13,10 @@ from harness.bisect.request import BisectRequest
 from harness.bisect.search import EqualEndpointsError, SearchEnd
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.launch import Status
+from harness.paired.comparison import PairedRun
 from harness.report import markdown
+from tests import factories
 
 HEADER = """\
 # /// script
@@ -171,3 +175,11 @@ def test_a_comparison_continues_its_run_and_is_read_again_as_it_was_at_each_look
     again = Counter()
     assert compare_after_looks(again) == measured
     assert again.launched == 0
+
+
+def test_a_side_that_fails_in_every_later_round_is_told():
+    old, new = (factories.cell(name) for name in ("tf1.14", "tf2.0"))
+    launches = [*factories.rounds({old: 0.01, new: 0.01}, 3)]
+    launches += [factories.broken(new, Status.FAILED, number, error="it crashed.") for number in (4, 5)]
+    run = PairedRun(Results(factories.run([old, new]), launches), {"old": "tf1.14", "new": "tf2.0"})
+    assert (run.why_not("new"), run.why_not("new", after=3)) == ("", "it crashed")

@@ -37,7 +37,8 @@ def test_a_value_comes_from_the_command_line_a_variable_or_the_file_and_the_run_
     # a baseline is one of the file's environments, so it doesn't apply to others
     assert "baseline new" in read_plan(HARNESS_BASELINE="new")[2]
     assert read_plan("-e", "old", HARNESS_BASELINE="new")[0] == {"old"}
-    assert "baseline new" in read_plan("-e", "old,new", HARNESS_BASELINE="new")[2]
+    for selection in ("old,new", "*w"):
+        assert "baseline new" in read_plan("-e", selection, HARNESS_BASELINE="new")[2]
     assert harness("matrix", *SHORT, "-a", "way=fine", "--rounds", "1").returncode == 0
     assert harness("history", "list").stdout.count("2 points") == 1
     assert list((harness.root / "results" / "history").rglob("*.json"))

@@ -34,11 +34,13 @@ def test_files_have_the_requirements_that_apply(tmp_path, snapshot):
     assert (file.list_requirements(PYTHONS[-1]), file.list_requirements("3.11")) == (["x==1", "y==2"], ["y==2"])
     # of TensorFlow, without the extra for GPUs, which harness adds itself
     assert read(write(tmp_path, "r.txt", "tensorflow[and-cuda]==2.15")).tensorflow == "tensorflow==2.15"
-    # of a lock, the groups that are installed by default
-    package = "[[packages]]\nname = '{0}'\nversion = '1'\nmarker = \"'{1}' {2} dependency_groups\"\n"
+    # of a lock, the groups that are installed by default, and no extras
+    package = "[[packages]]\nname = '{0}'\nversion = '1'\nmarker = \"'{1}' {2} {3}\"\n"
     package += "[[packages.wheels]]\nurl = 'https://example.org/{0}-1-py3-none-any.whl'\nhashes = {{sha256 = 'ab'}}\n"
     rows = (("a", "b", "in"), ("b", "c", "in"), ("c", "b", "not in"), ("d", "a", "not in"))
-    packages = "".join(package.format(*row) for row in rows)
+    packages = "".join(package.format(*row, "dependency_groups") for row in rows) + package.format(
+        "e", "b", "in", "extras"
+    )
     text = f"lock-version = '1.0'\ncreated-by = 'x'\ndefault-groups = ['b']\n{packages}"
     assert read(write(tmp_path, "pylock.toml", text)).list_requirements("") == ["a==1", "d==1"]
     # and without TensorFlow

@@ -15,7 +15,7 @@ from harness.analysis.verdicts import Verdict, Withheld
 from harness.fleet.merge import Merged, merge
 from harness.model.errors import UsageError
 from harness.model.issues import parse
-from harness.model.launch import Launch, Role
+from harness.model.launch import CPU_QUOTA, Launch, Role
 from harness.model.run import Machine, Run, Shard, Stop, StopReason
 from harness.model.scenario import MACHINE, Claim, ClaimSide
 from harness.report import markdown, sections
@@ -140,6 +140,14 @@ def test_groups_with_fewer_rounds_keep_them_beside_other_machines(tmp_path):
     short = [group for group in plan.groups if group.name in plan.settled]
     assert [(group.axes[MACHINE], plan.settled[group.name]) for group in short] == [("office", 2)]
     assert plan.slots(short[0], 3) == []
+
+
+def test_the_lengths_of_launches_are_those_of_each_machine(tmp_path):
+    one, two = run("m-1", "office"), run("m-2")
+    half = {CPU_QUOTA: 0.5, "steady_own_cpus": 1.0}
+    slow = [replace(one_launch, resources=half) for one_launch in launches(two)]
+    results = merge_runs(tmp_path, one, (two, slow)).ended.results
+    assert sorted({sampling.measure_seconds for sampling in results.samplings}) == [1.0, 2.0]
 
 
 def test_a_control_that_is_beyond_the_margin_takes_the_verdicts_of_its_own_machine(tmp_path):

@@ -83,6 +83,9 @@ def test_more_memory_decides_nothing():
     results = Results(run([OLD, NEW], scenarios=[scenario(compare=comparisons)]), measured)
     assert Verdict.MORE in [line.compared.verdict for line in list_all_lines(results)]
     patch = judged.judge(results)
+    memory_only = Results(run([OLD, NEW], scenarios=[scenario(compare=comparisons[1:2])]), measured)
+    judged_memory = judged.judge(memory_only)
+    assert (judged_memory.verdict, judged_memory.reasons) == ("unclear", ["no time was compared"])
     assert (patch.verdict, [line.what for line in patch.comparisons]) == (
         "faster",
         ["tf2.0 vs tf1.14", "tf2.0 vs tf1.14, build"],

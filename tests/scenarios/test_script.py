@@ -3,12 +3,15 @@
 import gc
 import io
 import sys
+import threading
 import types
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import thread as thread_executors
 from types import SimpleNamespace
 
 import pytest
 from kit.outcome import ScriptFailed
-from kit.script import observe_numbers
+from kit.script import observe_numbers, wait_for_others
 from kit.steps import ImportClock, Steps
 
 from tests.errors import catch_text
@@ -105,6 +108,27 @@ threading.Thread(target=start).start()
     launched = script(source)
     assert launched.end["status"] == "ok", launched.stderr
     assert launched.observed("output")["lines"] == ["3 3", "started later"]
+
+
+def test_executors_are_possible_again_after_a_script_but_not_while_it_ends():
+    refusals = []
+
+    def start_executor():
+        try:
+            ThreadPoolExecutor(1).submit(abs, -3)
+        except RuntimeError as error:
+            refusals.append(str(error))
+
+    def wait_and_start():
+        while not thread_executors._shutdown:
+            pass
+        start_executor()
+
+    threading.Thread(target=wait_and_start).start()
+    wait_for_others()
+    assert len(refusals) == 1
+    with ThreadPoolExecutor(1) as executor:
+        assert executor.submit(abs, -3).result() == 3
 
 
 FAILURES = {

@@ -81,12 +81,15 @@ def test_a_file_of_the_user_comes_before_a_file_beside_the_script(tmp_path):
         folder.mkdir()
         (folder / "helper.py").write_text(f"NAME = {folder.name!r}\n")
     script = folders[2] / "mine.py"
-    script.write_text("import helper\n")
+    script.write_text("import helper, package\n")
+    (folders[2] / "package").mkdir()
+    (folders[2] / "package" / "__init__.py").write_text("")
 
     def request(*files: Path):
         return make_request(Script(path=script, files=files), Request(environments=["tf2.15"]))
 
-    made, sentences = request(folders[0] / "helper.py", folders[0] / "../one/helper.py")
+    package = folders[2] / "package"
+    made, sentences = request(folders[0] / "helper.py", folders[0] / "../one/helper.py", package)
     assert Path(made.scenarios[0]).with_name("helper.py").read_text() == "NAME = 'one'\n"
     assert not any("also get" in sentence for sentence in sentences)
     with pytest.raises(UsageError, match="as the same file"):

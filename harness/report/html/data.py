@@ -283,7 +283,8 @@ def _collect_rows(tables: Sequence[Table]) -> Mapping[Cell, Sequence[tuple[int, 
 def _make_launch(
     launch: Launch, rates: Sequence[float], counted: bool, run_start: float | None, exponent: int
 ) -> LaunchData:
-    step, unit, start = max(1, math.ceil(len(rates) / SAMPLES)), 10.0**exponent, _parse_time(launch.started)
+    step, unit = max(1, math.ceil(len(rates) / SAMPLES)), 10.0**exponent
+    start = _parse_time(launch.started)
     return LaunchData(
         round=launch.round,
         attempt=launch.attempt,

@@ -104,7 +104,8 @@ def _select_lines(results: Results, all_lines: Sequence[_HeadlineLine]) -> list[
         order = {OWN: 0, STEP: 1}
         return sorted(lines, key=lambda line: order.get(line.answer.table.quantity, 2))
     points = [point for line in release_changes.find_lines(results).values() for point in line if point.line]
-    if changes := release_changes.find_changes(results) if len(points) > LINES else points:
+    changes = release_changes.find_changes(results) if len(points) > LINES else points
+    if changes:
         by_compared = {id(line.finding.compared): line for line in lines}
         return [by_compared[id(point.line.compared)] for point in changes if point.line]
     if len(lines) <= LINES:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness import __version__
 from harness.backends import registry
@@ -24,6 +24,9 @@ from harness.project import Project
 from harness.session import trust
 from harness.session.jobs import JobMaker
 from harness.session.request import LaunchRequest, Request
+
+if TYPE_CHECKING:
+    from harness.backends.protocol import RegisteredBackend
 
 #: The reason why a cell isn't launched if no cell to compare it with can run on the GPU.
 _LONE_REASON = "no other cell of its comparison can run here, so there is nothing to compare it with"
@@ -168,6 +171,13 @@ class Planned:
     def untrusted(self) -> dict[str, str]:
         """Other people's scenarios and packages, with descriptions. Empty with --trust."""
         return {} if self.request.trust else trust.find_untrusted(self._kinds)
+
+    def choose_backend(self, run: str = "") -> "tuple[RegisteredBackend, str]":
+        """Return the backend that runs the plan, and why it was chosen. Raises the errors of `registry.choose`."""
+        request, gpus = self.request, self.plan.limits.gpus
+        return registry.choose(
+            request.backend, self.project.root, run, untrusted=self.untrusted, gpus=gpus, via=request.gpu_via
+        )
 
     def describe_rights(self, backend: str) -> str:
         """Describe which code from outside the project runs without a container, if the backend has no containers."""
