@@ -10,7 +10,6 @@ import typer
 from harness import session
 from harness.cli import documents
 from harness.cli.messages import say, say_refused, tell_json, wrap_lines
-from harness.machine.identity import load_machine
 from harness.model.errors import CannotRunHereError, Exit, UsageError
 from harness.model.run import Shard, Unavailable, describe_fallbacks
 from harness.model.scenario import Cell
@@ -48,6 +47,7 @@ def shorten_plan(planned: "session.Planned") -> "session.Planned":
     """Return the plan with only as many rounds of each group as the history of this machine needs."""
     from harness.history.folder import History  # noqa: PLC0415 - only nightly runs need it
     from harness.history.rounds import plan_rounds  # noqa: PLC0415
+    from harness.machine.identity import load_machine  # noqa: PLC0415
 
     rounds = plan_rounds(planned.plan, History.open(say).series(), load_machine().id)
     if rounds:

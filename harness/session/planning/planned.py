@@ -22,7 +22,6 @@ from harness.plan.gpus import Support, find_first_starts, find_lazy_starts
 from harness.plan.groups import find_control, find_lone_cells, keep_one_control, name_group
 from harness.project import Project
 from harness.session import trust
-from harness.session.jobs import JobMaker
 from harness.session.request import LaunchRequest, Request
 
 if TYPE_CHECKING:
@@ -143,6 +142,8 @@ class Planned:
     @property
     def aspects(self) -> dict[str, Any]:
         """The facts that all shards of the plan must have in common, by their names in messages."""
+        from harness.session.jobs import JobMaker  # noqa: PLC0415 - only shards need it
+
         return shards.list_aspects(
             self.plan,
             harness=__version__,
