@@ -105,9 +105,8 @@ def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence
     level = 1.0 - ALPHA / len(tested_sizes)
     is_log = min(sizes) > 0.0
     positions = np.log(sizes) if is_log else np.asarray(sizes, np.float64)
-    mean = logs.mean(axis=0)
     ranges = _find_ranges(positions, logs, level)
-    roots = _find_sign_changes(positions, mean)
+    roots = _find_sign_changes(positions, logs.mean(axis=0))
     start, end = float(positions[0]), float(positions[-1])
 
     def interval(size_range: _SizeRange) -> Interval:
@@ -124,7 +123,6 @@ def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence
     crossings, unclear_intervals = [], []
     for unclear_range in unclear_ranges:
         inner_roots = [root for root in roots if unclear_range.low <= root[0] <= unclear_range.high]
-        opens_low, opens_high = unclear_range.low <= start, unclear_range.high >= end
         # after an even number of zeros, the mean is on the same side again
         if len(inner_roots) % 2 == 0:
             unclear_intervals.append(interval(unclear_range))
@@ -135,8 +133,8 @@ def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence
                 at=_convert_to_size(position, is_log),
                 interval=interval(unclear_range) if len(logs) > 1 else None,
                 rises=rises,
-                opens_low=opens_low,
-                opens_high=opens_high,
+                opens_low=unclear_range.low <= start,
+                opens_high=unclear_range.high >= end,
             )
         )
     return SweepOrdering(
