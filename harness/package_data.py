@@ -1,7 +1,7 @@
 """The folder that contains the data files of harness: docker-bake.hcl, images/, scenarios/ and templates/."""
 
-import importlib.util
-from functools import cache
+import importlib
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -15,16 +15,12 @@ IS_INSTALLED = _DATA.is_dir()
 FOLDER = _DATA if IS_INSTALLED else _PACKAGE.parent
 
 
-@cache
 def load_kit_module(name: str) -> ModuleType:
-    """Load a module of the kit that imports nothing else of the kit: `marks`, `names` or `own_code`.
+    """Load a module of the kit that doesn't measure: `marks`, `names` or `own_code`, which only import each other.
 
     It is harness's own kit, because the kit of another project is somebody's code.
     """
-    path = FOLDER / "scenarios" / "kit" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"harness_kit_{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    package = ModuleType("harness_kit")
+    package.__path__ = [str(FOLDER / "scenarios" / "kit")]
+    sys.modules.setdefault(package.__name__, package)  # without running the kit's own __init__.py
+    return importlib.import_module(f"{package.__name__}.{name}")

@@ -1,11 +1,12 @@
 """Finds out whether a plain script does something when it runs, or only defines benchmarks, tests and functions.
 
-It reads the script's syntax tree. It imports no other module of the kit, because harness uses it too.
+It reads the script's syntax tree. It imports only `names` of the kit, because harness uses it too.
 """
 
 import ast
 import re
-import warnings
+
+from .names import parse
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -19,16 +20,6 @@ ADVICE = {
     IMPORTS: "The script only imports modules: add the code to measure",
     CODE: "Add the code to measure, or repeat it",
 }
-
-
-def parse(source):
-    """Return the syntax tree of a text, or None if it isn't valid Python."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def kind(source):
