@@ -16,6 +16,7 @@ from harness.model.texts import counted, format_plain, joined
 from harness.report.blocks import FILES, REPORT, Block, Code, Column, Items, Link, Section, Text, Words, tabulate
 from harness.report.format import duration, level
 from harness.report.phrases import capitalize, describe_change, format_count
+from harness.session.options import format_length
 
 #: The repository of each package, and the prefix of its version tags.
 _REPOSITORIES = {
@@ -71,7 +72,7 @@ def build_sections(request: BisectRequest, search: Search, probe: Probe, package
 
 def make_resume_command(request: BisectRequest, folder: Path) -> str:
     """Return the command that resumes a search with twice its budget."""
-    return f"harness bisect --resume {shlex.quote(str(folder))} --budget {format_plain(request.budget / 30.0, 6)}m"
+    return f"harness bisect --resume {shlex.quote(str(folder))} --budget {format_length(2.0 * request.budget)}"
 
 
 def _describe_quantity(request: BisectRequest) -> str:
