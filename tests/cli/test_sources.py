@@ -51,7 +51,7 @@ def repository(harness: Harness, write_scenario: Callable[[str, str], Path]) -> 
 
 @pytest.mark.slow
 def test_two_commits_of_a_package_are_compared(harness, repository):
-    repository.commit("CALLS = 3\n")
+    repository.commit("CALLS = 30\n")
     sides = ("--package", "mine", "--base", "HEAD~", "--head", "HEAD", "--repository", "mine", "-e", "new")
     process = harness("matrix", *sides, "-s", "own", *SHORT, "--rounds", "3", "--fail-on", "slower")
     assert process.returncode == 5, process.stderr + process.stdout

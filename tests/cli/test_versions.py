@@ -14,11 +14,11 @@ LENGTHS = ("--rounds", "4", "--warmup", "1ms", "--measure", "60ms")
 
 @pytest.fixture
 def mine(harness: Harness) -> Path:
-    """A scenario of one's own in two commits: in the second, the step does three times the work."""
+    """A scenario of one's own in two commits: in the second, the step does thirty times the work."""
     path = harness.root / "mine.py"
     text = (harness.root / "scenarios" / "ways.py").read_text()
     git(harness.root, "init", "-q", "-b", "main")
-    for name, version in (("one", text), ("two", text.replace("range(1000 if", "range(3000 if"))):
+    for name, version in (("one", text), ("two", text.replace("range(1000 if", "range(30000 if"))):
         path.write_text(version)
         git(harness.root, "add", ".")
         git(harness.root, "commit", "-qm", name)
@@ -47,7 +47,7 @@ def test_the_newer_version_is_measured_against_the_older_one_and_fails_the_gate_
 def test_without_head_it_is_the_file_as_it_lies_there_and_what_did_not_change_or_is_new_is_left_out(
     harness, mine, snapshot
 ):
-    mine.write_text(mine.read_text().replace("3000 if", "4000 if"))
+    mine.write_text(mine.read_text().replace("30000 if", "40000 if"))
     process = harness.call("matrix", "--base", "HEAD", "-s", "mine.py", *SHORT, "--dry-run")
     assert (process.returncode, "mine_side_by_side new fine fast head" in process.stdout) == (0, True), process.stderr
     git(harness.root, "checkout", "-q", "mine.py")
