@@ -3,7 +3,7 @@
 The runs are the state of the search. A resumed search reads its earlier results from the stored runs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -59,15 +59,15 @@ class Probe:
     def measure(self, kind: str, texts: Sequence[str], rounds: int, earlier: PairedRun | None = None) -> PairedRun:
         """Measure rounds of environments. The first one is the baseline. `kind` is the kind of the step in the log.
 
-        The run `earlier` is continued up to this number of rounds. Raises the errors of session.plan, session.run and
-        session.resume, and KeyboardInterrupt if the run was interrupted.
+        The run `earlier` is continued up to this number of rounds, and so is an interrupted run of this step. Raises
+        the errors of session.plan, session.run and session.resume, and KeyboardInterrupt if the run was interrupted.
         """
         key, request = (kind, list(texts), rounds), self._request
         if step := self.log.next(key):
             return self._record_run(session.read(self.folder / step["run"]), step["names"], rounds, earlier)
         names = {text: self._load_requirement(text).environment.name for text in texts}
-        if earlier:
-            folder = self.folder / earlier.results.run.id
+        folder = self.folder / earlier.results.run.id if earlier else self._find_interrupted(kind, names.values())
+        if folder:
             ended_run = session.resume(folder, self._listener, backend=request.backend, wait=self._wait, rounds=rounds)
         else:
             ended_run = session.run(self._plan(kind, texts, rounds), self._listener, wait=self._wait)
@@ -107,8 +107,19 @@ class Probe:
             plan = replace(plan, groups=[replace(group, control=None) for group in plan.groups])
         return replace(planned, plan=plan)
 
+    def _find_interrupted(self, kind: str, names: Collection[str]) -> Path | None:
+        """Return the folder of an interrupted run of these environments, which no step in the log has."""
+        for path in sorted(self.folder.glob("*/run.json"), reverse=True):
+            if path.parent.name not in {*self.log.runs, *self.runs}:
+                plan = RunFolder(path.parent).read_run().plan
+                cells = [*plan.cells, *(unavailable.cell for unavailable in plan.unavailable)]
+                has_control = any(group.control for group in plan.groups)
+                if {cell.environment for cell in cells} == {*names} and has_control == (kind in COMPARING):
+                    return path.parent
+        return None
+
     def remove_leftovers(self) -> None:
-        """Remove the leftovers of killed runs of this search. Their steps are measured again."""
+        """Remove the leftovers of killed runs of this search, but keep their results."""
         paths = self.folder.iterdir() if self.folder.exists() else ()
         unfinished_paths = [path for path in paths if path.is_dir() and path.name not in self.log.runs]
         for path in unfinished_paths:

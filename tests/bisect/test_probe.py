@@ -1,5 +1,7 @@
 """Searches with real launches of a scenario without TensorFlow: measured, stored, and resumed."""
 
+import os
+import signal
 from types import SimpleNamespace
 
 import pytest
@@ -175,6 +177,27 @@ def test_a_comparison_continues_its_run_and_is_read_again_as_it_was_at_each_look
     again = Counter()
     assert compare_after_looks(again) == measured
     assert again.launched == 0
+
+
+@pytest.mark.slow
+def test_the_first_look_of_a_comparison_goes_on_after_an_interruption(make_request, tmp_path):
+    class Interrupter(Counter):
+        def end(self, launch):
+            super().end(launch)
+            if self.launched == 4:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    cell, first, second = make_request(), Interrupter(), Counter()
+    with pytest.raises(KeyboardInterrupt):
+        Probe(tmp_path / "search", cell, first).measure("ends", ["old", "new"], 2)
+    prober = Probe(tmp_path / "search", cell, second)
+    prober.remove_leftovers()
+    # the control, which comparisons have, makes them another step
+    assert len(prober.measure("probe", ["old", "new"], 1).results.launches) == second.launched == 2
+    assert len(prober.measure("ends", ["old", "new"], 2).differences("new", "old")) == 2
+    # the interrupted launch is measured again
+    assert first.launched + second.launched - 2 <= 2 * 3 + 1
+    assert len(prober.runs) == 2
 
 
 def test_a_side_that_fails_in_every_later_round_is_told():
