@@ -11,6 +11,7 @@ import yaml
 from packaging.pylock import Pylock, PylockValidationError
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from harness import toml
 from harness.environments.lines import PYTHONS
@@ -107,6 +108,11 @@ def _separate_tensorflow(requirements: Iterable[tuple[str, Requirement]]) -> Pac
         if canonicalize_name(requirement.name) not in TENSORFLOW:
             others.append(requirement)
         elif version := parse_exact(requirement):
+            if tensorflow and Version(tensorflow.partition("==")[2]) != Version(version):
+                raise UsageError(
+                    f"{location}: an earlier line has another version of TensorFlow.",
+                    "Keep only the line with the version that you want to measure.",
+                )
             # without extras, because harness adds the packages of CUDA for a GPU
             tensorflow = f"{canonicalize_name(requirement.name)}=={version}"
         else:

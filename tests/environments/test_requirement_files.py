@@ -64,6 +64,7 @@ REFUSED = [
     ("r.txt", "--constraint=other.txt"),
     ("r.txt", "-e ."),
     ("r.txt", "tensorflow==" + "9" * 5000),
+    ("r.txt", "tensorflow==2.15\ntensorflow-cpu==2.15.0\ntensorflow==2.16.1"),
     ("r.txt", f'x==1; python_version > "{"9" * 5000}"'),
     ("r.txt", 'x==1; os_name ~= "posix"'),
     ("r.txt", 'x==1; "a" in extras'),
