@@ -12,10 +12,8 @@ import io
 import logging
 import os
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -155,8 +153,7 @@ class RayPlace:
         self.name, self._options = name, options
         self._slot_words = ["--slots", "auto"] if "entrypoint_resources" in options else []
         self._client, self._parcel, self._say = client, parcel, say
-        self._lock = threading.Lock()
-        self._job, self._is_stopped = "", False
+        self._is_stopped = False
 
     def measure(self, shard: str, words: Sequence[str], into: Path, earlier: Path | None) -> tuple[int, str]:
         """Measure a shard on the node, and copy its run. If an earlier process has started the job, wait for it.
@@ -168,10 +165,6 @@ class RayPlace:
             job = jobs[0] if jobs else self._submit(shard, words)
         except Exception as error:  # noqa: BLE001 - Ray raises many kinds of errors
             raise _explain(error) from None
-        with self._lock:
-            self._job = job
-        if self._is_stopped:
-            self.stop()
         try:
             details, log = self._follow(job)
             stderr, _, result = log.partition(f"{_END} ")
@@ -190,11 +183,7 @@ class RayPlace:
 
     def stop(self) -> None:
         """End the measurement on the node, as Ctrl-C does."""
-        self._is_stopped = True
-        with self._lock:
-            if self._job:
-                with suppress(OSError, RuntimeError):  # the cluster has failed
-                    self._client.stop_job(self._job)
+        self._is_stopped = True  # `_follow` asks Ray
 
     def _submit(self, shard: str, words: Sequence[str]) -> str:
         """Start a job on the node, and return its id. Raises CannotRunHereError if the node has left the cluster."""
@@ -206,7 +195,9 @@ class RayPlace:
             (Path(folder) / _PARCEL).write_bytes(self._parcel)
             (Path(folder) / _SCRIPT).write_text(script)
             job = self._client.submit_job(
-                entrypoint=f"sh {_SCRIPT} {shard}",
+                # Ray's own shell would end before the script, and Ray would wait for an orphan, which nobody reaps in
+                # many containers
+                entrypoint=f"exec sh {_SCRIPT} {shard}",
                 runtime_env={"working_dir": folder, "env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": _STOP_SECONDS}},
                 metadata={"shard": shard},
                 **self._options,
@@ -214,10 +205,16 @@ class RayPlace:
         return str(job)
 
     def _follow(self, job: str) -> tuple[Any, str]:
-        """Report the stderr of a job until it has ended. Return its details, and its log after the line `_BEGIN`."""
-        reported, answered = 0, time.monotonic()
+        """Report the stderr of a job until it has ended. Return its details, and its log after the line `_BEGIN`.
+
+        After `stop`, Ray is asked to end the job, until it has answered.
+        """
+        reported, answered, is_ending = 0, time.monotonic(), False
         while True:
             try:
+                if self._is_stopped and not is_ending:
+                    self._client.stop_job(job)
+                    is_ending = True
                 details = self._client.get_job_info(job)
                 if details.status.is_terminal() and details.driver_exit_code is None and not self._is_stopped:
                     return details, ""  # the node or Ray's process has failed, so it can't send the log
