@@ -183,7 +183,7 @@ class RayPlace:
 
     def stop(self) -> None:
         """End the measurement on the node, as Ctrl-C does."""
-        self._is_stopped = True  # `_follow` asks Ray
+        self._is_stopped = True  # `_follow` sends the request
 
     def _submit(self, shard: str, words: Sequence[str]) -> str:
         """Start a job on the node, and return its id. Raises CannotRunHereError if the node has left the cluster."""
@@ -207,7 +207,7 @@ class RayPlace:
     def _follow(self, job: str) -> tuple[Any, str]:
         """Report the stderr of a job until it has ended. Return its details, and its log after the line `_BEGIN`.
 
-        After `stop`, Ray is asked to end the job, until it has answered.
+        After `stop`, this sends Ray requests to end the job until one succeeds.
         """
         reported, answered, is_ending = 0, time.monotonic(), False
         while True:
