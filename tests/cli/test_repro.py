@@ -60,7 +60,8 @@ def test_a_terminal_gets_the_start_of_long_lines(claims):
 @pytest.mark.slow
 def test_a_claim_is_measured_until_it_is_clear_and_fails_on_what_was_asked(claims):
     url = "https://github.com/tensorflow/tensorflow/issues/1001"
-    process = claims("repro", url, *OPTIONS, "--fail-on", "confirmed")
+    # with the usual margin, other work on the machine can take a run's outcomes
+    process = claims("repro", url, *OPTIONS, "--margin", "50%", "--fail-on", "confirmed")
     assert process.returncode == 5, process.stderr
     # ten times is seen in two rounds; launches of a pilot would tell nothing
     assert {launch["round"] for launch in claims.launches} >= {1, 2}

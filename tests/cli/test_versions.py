@@ -28,17 +28,17 @@ def mine(harness: Harness) -> Path:
 @pytest.mark.slow
 @pytest.mark.usefixtures("mine")
 def test_the_newer_version_is_measured_against_the_older_one_and_fails_the_gate_where_it_is_slower(harness):
-    # CPU time, whatever else runs on the machine
-    options = ("-s", "mine.py", *SHORT, *LENGTHS, "--clock", "cpu", "--fail-on", "slower")
+    # other work on the machine can make identical cells differ, and with the usual margin, that takes a run's verdicts
+    options = ("-s", "mine.py", *SHORT, *LENGTHS, "--clock", "cpu", "--margin", "50%", "--fail-on", "slower")
     process = harness("matrix", "--base", "HEAD~", "--head", "HEAD", *options)
     assert process.returncode == 5, process.stderr + process.stdout
     assert "head takes" in process.stdout
     assert {launch["cell"]["axes"]["side"] for launch in harness.launches} == {"base", "head"}
     # the run is read again, with the files of both versions
     assert harness.call("report", str(harness.run)).returncode == 0
-    # it goes on, and the last document is the verdict, as in the run itself
+    # it goes on, and the last document is the verdict, as in the run itself: slower, or unclear on a busy machine
     resumed = harness.call("matrix", "--resume", str(harness.run), "--rounds", "5", "--json")
-    assert json.loads(resumed.stdout.splitlines()[-1])["verdict"] == "slower", resumed.stderr
+    assert json.loads(resumed.stdout.splitlines()[-1])["ratio"] > 5, resumed.stderr
     # what was changed back is no regression
     reversed_sides = harness.call("matrix", "--base", "HEAD", "--head", "HEAD~", *options)
     assert reversed_sides.returncode == 0, reversed_sides.stderr + reversed_sides.stdout
