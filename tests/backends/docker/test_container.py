@@ -11,7 +11,9 @@ from harness.backends.docker.frames import Frames
 
 
 def test_what_is_packed_belongs_to_the_images_user():
-    with tarfile.open(fileobj=io.BytesIO(pack({"kit/core.py": b"1"}, ("kit/artifacts",)))) as tar:
+    archive = pack({"kit/core.py": b"1"}, ("kit/artifacts",))
+    assert len(archive) == (2 + 2 + 2) * tarfile.BLOCKSIZE, "two folders, a file with its content, and the end"
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         entries = {entry.name: (entry.isdir(), entry.uid, entry.gid) for entry in tar}
     assert entries == {
         "kit": (True, 1000, 1000),
