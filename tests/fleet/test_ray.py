@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from harness.backends.local.process import _PR_SET_CHILD_SUBREAPER
 from harness.fleet import ray
 from harness.fleet.places import FOLDER
 from harness.machine.uv import find_uv
@@ -24,8 +25,6 @@ from harness.model.errors import CannotRunHereError, Exit, UsageError
 from tests.cli.conftest import Harness
 from tests.commands import read_until
 from tests.fleet.conftest import counts, find_commands
-
-PR_SET_CHILD_SUBREAPER = 36
 
 #: Sleeps rather than computes: nodes share two cores.
 SLEEPER = """\
@@ -199,7 +198,7 @@ def fetch_after_the_dispatcher_is_killed(process, nodes, harness):
 @pytest.mark.slow
 def test_a_cluster_measures_each_cell_once_whatever_dies_or_is_interrupted(nodes, harness, write_scenario):
     # orphans become children of this process, which doesn't wait for them, as the first process in many containers
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     write_scenario("sleeper", SLEEPER)
     for step in (kill_a_command_and_a_node, interrupt_and_continue, fetch_after_the_dispatcher_is_killed):
         with measuring(nodes, harness) as process:
